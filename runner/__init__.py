@@ -1,0 +1,3 @@
+"""Declarative experiment runner for LLM-as-a-judge evaluation of RAG pipelines."""
+
+from __future__ import annotations

@@ -1,0 +1,255 @@
+"""The one schema of the configuration: dataclasses that Hydra composes into and that name every key.
+
+Hydra refuses unknown keys and wrong types from these while composing; ``validation`` checks the ranges and
+choices in the annotations afterwards. Fields with ``II(...)`` take what they do not say from elsewhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from annotated_types import Ge, Gt, Le
+from omegaconf import II, MISSING
+from pydantic import StringConstraints
+
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.\-]*$", max_length=100)]
+
+
+def _choice(*words: str) -> StringConstraints:
+    return StringConstraints(pattern=rf"^({'|'.join(words)})$")
+
+
+@dataclass
+class Endpoint:
+    """Where a model is served. The API key is never here: only the name of the environment variable that holds it."""
+
+    provider: Annotated[str, _choice("openai", "openai_compatible", "embedded")] = "openai"
+    base_url: str | None = None
+    """None: the OpenAI SDK's own default, so that OPENAI_BASE_URL is honoured."""
+    api_key_env: str | None = "OPENAI_API_KEY"
+    """None: the server wants no key."""
+    api: Annotated[str, _choice("chat", "responses")] = "chat"
+    requests_per_minute: Annotated[int, Ge(1)] | None = None
+    tokens_per_minute: Annotated[int, Ge(1)] | None = None
+
+
+@dataclass
+class DocumentFields:
+    id: str | None = "id"
+    text: str = "text"
+    title: str | None = "title"
+    metadata: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Chunking:
+    kind: Annotated[str, _choice("document", "recursive", "tokens", "heading", "sentences")] = "document"
+    size: Annotated[int, Ge(1)] = 1000
+    """Characters, or tokens for kind tokens, or sentences for kind sentences."""
+    overlap: Annotated[int, Ge(0)] = 0
+
+
+@dataclass
+class KnowledgeBase:
+    name: str = MISSING
+    path: str | None = None
+    """A file, a folder or a glob; looked for in the working directory, beside the user's conf, then in experiments."""
+    format: Annotated[
+        str, _choice("auto", "markdown", "text", "html", "pdf", "docx", "csv", "json", "jsonl", "inline")
+    ] = "auto"
+    fields: DocumentFields = field(default_factory=DocumentFields)
+    documents: list[dict[str, Any]] = field(default_factory=list)
+    """Inline documents (format inline)."""
+    chunking: Chunking = field(default_factory=Chunking)
+
+
+@dataclass
+class QuestionFields:
+    id: str | None = "id"
+    text: str = "question"
+    reference: str | None = "reference"
+    gold: str | None = "gold"
+    answerable: str | None = "answerable"
+    answer: str | None = None
+    contexts: str | None = None
+    metadata: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Questions:
+    name: str = MISSING
+    path: str = MISSING
+    format: Annotated[str, _choice("auto", "csv", "json", "jsonl")] = "auto"
+    fields: QuestionFields = field(default_factory=QuestionFields)
+    limit: Annotated[int, Ge(1)] | None = None
+    """The first N questions."""
+    sample: Annotated[int, Ge(1)] | None = None
+    """N questions drawn with `seed`."""
+
+
+@dataclass
+class Embedder:
+    kind: Annotated[str, _choice("minilm", "openai", "none")] = "minilm"
+    model: str = "all-MiniLM-L6-v2"
+    endpoint: Endpoint = field(default_factory=Endpoint)
+    batch_size: Annotated[int, Ge(1), Le(2048)] = 64
+
+
+@dataclass
+class Retriever:
+    kind: Annotated[str, _choice("dense", "bm25", "hybrid", "none")] = "dense"
+    top_k: Annotated[int, Ge(1), Le(1000)] = 3
+    fusion_constant: Annotated[int, Ge(1)] = 60
+    """The constant k of reciprocal rank fusion: score = sum of 1 / (k + rank)."""
+    mmr: bool = False
+    mmr_lambda: Annotated[float, Ge(0), Le(1)] = 0.5
+    score_threshold: float | None = None
+    filter: dict[str, Any] = field(default_factory=dict)
+    """Metadata key → value that a chunk must have."""
+
+
+@dataclass
+class Prompt:
+    """The generator's prompt. ``{context}`` and ``{question}`` in ``user`` are replaced, nothing else."""
+
+    id: Name = MISSING
+    version: Annotated[int, Ge(1)] = 1
+    system: str = ""
+    user: str = "Context:\n{context}\n\nQuestion: {question}"
+
+
+@dataclass
+class Generator:
+    kind: Annotated[str, _choice("model", "extractive", "recorded", "none")] = "model"
+    model: str = "gpt-4o-mini"
+    endpoint: Endpoint = field(default_factory=Endpoint)
+    temperature: Annotated[float, Ge(0), Le(2)] | None = 0.0
+    """None: not sent."""
+    max_tokens: Annotated[int, Ge(1)] = 400
+
+
+@dataclass
+class JudgeDefaults:
+    kind: Annotated[str, _choice("model", "evidence")] = "model"
+    model: str = "gpt-4o"
+    endpoint: Endpoint = field(default_factory=Endpoint)
+    temperature: Annotated[float, Ge(0), Le(2)] | None = 0.0
+    max_tokens: Annotated[int, Ge(1)] = 600
+    scoring: Annotated[str, _choice("verdict", "probability", "sentences")] = "verdict"
+    repeats: Annotated[int, Ge(1), Le(100)] = 1
+    combine: Annotated[str, _choice("mean", "median", "majority")] = "mean"
+    """How repeats become one score."""
+
+
+@dataclass
+class Scale:
+    kind: Annotated[str, _choice("ordinal", "labels", "boolean", "continuous")] = "ordinal"
+    min: float | None = None
+    max: float | None = None
+    pass_at: float | None = None
+    anchors: dict[int, str] = field(default_factory=dict)
+    values: dict[str, float] = field(default_factory=dict)
+    """For labels: label → number, best first."""
+
+
+@dataclass
+class Rubric:
+    id: Name = MISSING
+    version: Annotated[int, Ge(1)] = MISSING
+    description: str = ""
+    inputs: list[str] = field(default_factory=lambda: ["question", "answer"])
+    """Any of question, context, answer, reference, metadata.FIELD: the judge sees nothing else."""
+    scale: Scale = field(default_factory=Scale)
+    instructions: str = ""
+    instructions_file: str | None = None
+
+
+@dataclass
+class Judge:
+    rubric: Rubric = field(default_factory=Rubric)
+    kind: Annotated[str, _choice("model", "evidence")] = II("judge_defaults.kind")
+    model: str = II("judge_defaults.model")
+    endpoint: Endpoint = II("judge_defaults.endpoint")
+    temperature: Annotated[float, Ge(0), Le(2)] | None = II("judge_defaults.temperature")
+    max_tokens: Annotated[int, Ge(1)] = II("judge_defaults.max_tokens")
+    scoring: Annotated[str, _choice("verdict", "probability", "sentences")] = II("judge_defaults.scoring")
+    repeats: Annotated[int, Ge(1), Le(100)] = II("judge_defaults.repeats")
+    combine: Annotated[str, _choice("mean", "median", "majority")] = II("judge_defaults.combine")
+
+
+@dataclass
+class Panel:
+    judges: list[str] = MISSING
+    combine: Annotated[str, _choice("mean", "median", "majority", "min")] = "mean"
+
+
+@dataclass
+class Calls:
+    concurrency: Annotated[int, Ge(1), Le(1000)] = 16
+    """Calls in flight per (base URL, model) over the whole process."""
+    attempt_timeout_s: Annotated[float, Gt(0)] = 60.0
+    question_deadline_s: Annotated[float, Gt(0)] = 300.0
+    retries: Annotated[int, Ge(0), Le(20)] = 4
+    """Further attempts after the first, for 429, 5xx, timeouts and cut connections."""
+    retry_failed: bool = False
+    ledger: str | None = None
+    """SQLAlchemy URL; None: ledger.db in the home."""
+
+
+@dataclass
+class Budget:
+    max_usd: Annotated[float, Ge(0)] | None = None
+    """Cap over the whole sweep in US dollars; None: no cap; 0: no paid call."""
+
+
+@dataclass
+class Price:
+    model: str = MISSING
+    input: float = MISSING
+    """US dollars per `per` tokens."""
+    cached_input: float | None = None
+    output: float = 0.0
+    per: Annotated[int, Ge(1)] = 1_000_000
+
+
+@dataclass
+class Tracking:
+    kind: Annotated[str, _choice("mlflow", "none")] = "mlflow"
+    uri: str | None = None
+    """None: SQLite in the home."""
+    experiment: str = II("name")
+    traces: Annotated[str, _choice("all", "failed", "sample", "none")] = "all"
+
+
+@dataclass
+class Controls:
+    enabled: bool = False
+    sample: Annotated[int, Ge(1)] = 8
+
+
+@dataclass
+class Config:
+    """One job. What the groups in ``conf/`` compose to."""
+
+    name: str = "default"
+    seed: int = 7
+    knowledge_base: KnowledgeBase = field(default_factory=KnowledgeBase)
+    questions: Questions = field(default_factory=Questions)
+    embedder: Embedder = field(default_factory=Embedder)
+    retriever: Retriever = field(default_factory=Retriever)
+    prompt: Prompt = field(default_factory=Prompt)
+    generator: Generator = field(default_factory=Generator)
+    judge_defaults: JudgeDefaults = field(default_factory=JudgeDefaults)
+    judges: dict[str, Judge] = field(default_factory=dict)
+    panels: dict[str, Panel] = field(default_factory=dict)
+    calls: Calls = field(default_factory=Calls)
+    budget: Budget = field(default_factory=Budget)
+    prices: list[Price] = field(default_factory=list)
+    tracking: Tracking = field(default_factory=Tracking)
+    controls: Controls = field(default_factory=Controls)
+    on_error: Annotated[str, _choice("continue", "stop")] = "continue"
+    allow_rubric_edit: bool = False
+    metadata: dict[str, str] = field(default_factory=dict)
+    pair: dict[str, Any] = field(default_factory=dict)
+    """A node for paired sweeps: sweep a dict here and interpolate from it."""

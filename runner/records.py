@@ -1,0 +1,305 @@
+"""What travels between the rooms: frozen, typed dataclasses, each with a status and a reason.
+
+Nothing here stands for failure by being ``None``, ``NaN``, ``0`` or an empty string: look at ``status``.
+Money is ``Decimal`` US dollars; ``None`` for a cost means "price unknown", never free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any
+
+
+class AnswerStatus(StrEnum):
+    ANSWERED = "answered"
+    FAILED = "failed"
+
+
+class VerdictStatus(StrEnum):
+    SCORED = "scored"
+    NOT_APPLICABLE = "not_applicable"
+    FAILED = "failed"
+
+
+class Reason(StrEnum):
+    """Why an answer or a verdict failed or does not apply. An HTTP status is ``http_<code>`` (see ``http_reason``)."""
+
+    REFUSED = "refused"
+    TRUNCATED = "truncated"
+    CONTENT_FILTER = "content_filter"
+    MALFORMED = "malformed"
+    OFF_SCALE = "off_scale"
+    EMPTY = "empty"
+    TIMEOUT = "timeout"
+    CONNECTION = "connection"
+    BUDGET = "budget"
+    INTERRUPTED = "interrupted"
+    NO_CONTEXT = "no_context"
+    NO_REFERENCE = "no_reference"
+    NO_ANSWER = "no_answer"
+    NO_METADATA = "no_metadata"
+
+
+def http_reason(status: int) -> str:
+    """The reason of a call that ended with this HTTP status, such as ``http_500``."""
+    return f"http_{status}"
+
+
+class Stage(StrEnum):
+    """Which part of a run makes a call; the keys of ``usage`` in ``stats.json``."""
+
+    EMBED = "embed"
+    GENERATE = "generate"
+    JUDGE = "judge"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One document of the knowledge base."""
+
+    id: str
+    text: str
+    title: str = ""
+    source: str = ""
+    """Where it came from, as the user would look for it (file name, file and row)."""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A part of a document, as it is embedded and put into the prompt."""
+
+    id: str
+    """Hash of document id, position and text."""
+    document_id: str
+    position: int
+    """0-based place among the chunks of its document."""
+    text: str
+    source: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedAnswer:
+    """An answer that exists already, from a file or a production trace."""
+
+    text: str
+    contexts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question of a question set."""
+
+    id: str
+    text: str
+    reference: str | None = None
+    """The reference answer; ``None`` where the set has none."""
+    gold: tuple[str, ...] = ()
+    """Ids of the documents that hold the answer; empty for a question that cannot be answered or is not labelled."""
+    answerable: bool | None = None
+    """Whether the knowledge base holds the answer; ``None`` where the set does not say."""
+    recorded: RecordedAnswer | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """One chunk that the retriever returned for a question."""
+
+    chunk: Chunk
+    rank: int
+    """1 is best."""
+    score: float
+    """Higher is better; cosine similarity for the dense retriever."""
+    gold: bool = False
+    """Whether the chunk's document is among the question's gold documents."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens as the provider reported them."""
+
+    input_tokens: int = 0
+    """All input tokens, the cached ones included."""
+    output_tokens: int = 0
+    """All output tokens, the reasoning ones included."""
+    cached_input_tokens: int = 0
+    cache_write_tokens: int = 0
+    reasoning_tokens: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cached_input_tokens + other.cached_input_tokens,
+            self.cache_write_tokens + other.cache_write_tokens,
+            self.reasoning_tokens + other.reasoning_tokens,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What one model call came to: all its attempts together, whether made now or read from the ledger."""
+
+    key: str
+    """The ledger key."""
+    stage: str
+    model: str
+    """The model that really answered (``response.model``), or the one asked for where no reply came."""
+    provider: str
+    status: str
+    """``ok`` or a ``Reason``."""
+    from_ledger: bool
+    """True where nothing was paid now."""
+    usage: Usage | None
+    """``None`` where no reply with a usage came."""
+    input_cost: Decimal | None
+    output_cost: Decimal | None
+    total_cost: Decimal | None
+    """US dollars as if nothing had been cached, all attempts; ``None``: price unknown."""
+    new_cost: Decimal | None
+    """US dollars paid now: 0 where ``from_ledger``; ``None``: price unknown."""
+    latency_s: float
+    """Seconds of the first real call, also when replayed."""
+    attempts: int
+    started_at: str
+    """UTC, ISO 8601, of the first real call, also when replayed."""
+    requested: Mapping[str, Any] = field(default_factory=dict)
+    """What the provider refused and was left out, such as ``{"temperature": "refused"}``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the generator said."""
+
+    status: AnswerStatus
+    text: str = ""
+    reason: str = ""
+    """A ``Reason`` where failed."""
+    detail: str = ""
+    """The reason in a sentence."""
+    abstained: bool = False
+    """The answer says that the context does not hold it (decided by a stated rule, see ``generation``)."""
+    messages: tuple[Mapping[str, str], ...] = ()
+    """The prompt as sent; empty where no model was asked."""
+    contexts: tuple[str, ...] = ()
+    """The texts the generator was given (or returned itself, for a user's own application)."""
+    calls: tuple[Call, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What one judge said once about one answer."""
+
+    status: VerdictStatus
+    reason: str = ""
+    detail: str = ""
+    score: float | None = None
+    """Set if and only if scored."""
+    label: str | None = None
+    reasoning: str = ""
+    raw: str = ""
+    """The reply as it came."""
+    repeat: int = 0
+    calls: tuple[Call, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """The number that one judge's verdicts on one answer come down to."""
+
+    judge: str
+    rubric: str
+    """``id@version``."""
+    rubric_hash: str
+    status: VerdictStatus
+    reason: str = ""
+    detail: str = ""
+    value: float | None = None
+    """Set if and only if scored."""
+    label: str | None = None
+    """For label scales: the text beside the number."""
+    passed: bool | None = None
+    """From value and ``pass_at``; set if and only if scored."""
+    spread: float | None = None
+    """Standard deviation over repeats; ``None`` without repeats."""
+    rationale: str = ""
+    model: str = ""
+    """The judge model that really answered, or the kind for a judge without a model."""
+    verdicts: tuple[Verdict, ...] = ()
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        return tuple(call for verdict in self.verdicts for call in verdict.calls)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Everything about one question in one run."""
+
+    question: Question
+    retrieved: tuple[Retrieved, ...]
+    answer: Answer
+    scores: Mapping[str, Score]
+    """By judge name, in the order of the configuration; panels come last."""
+    retrieval_calls: tuple[Call, ...] = ()
+    """This question's share of the embedding calls."""
+    retrieval_metrics: Mapping[str, float] = field(default_factory=dict)
+    """By metric name, such as ``hit_rate_at_3``; empty for questions without gold documents."""
+    finished_at: str = ""
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        judged = (call for score in self.scores.values() for call in score.calls)
+        return (*self.retrieval_calls, *self.answer.calls, *judged)
+
+
+class RunStatus(StrEnum):
+    COMPLETE = "complete"
+    INCOMPLETE = "incomplete"
+    """Some answer or verdict failed; the rest is kept."""
+    FAILED = "failed"
+    """Nothing was answered, or a judge scored none of the questions, or the job could not go on."""
+    INTERRUPTED = "interrupted"
+    BUDGET = "budget"
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """One configuration over all its questions."""
+
+    job_key: str
+    name: str
+    """What differs from the other jobs of the sweep, such as ``top_k=3``."""
+    status: RunStatus
+    reason: str
+    """One sentence where the status is not complete."""
+    choices: Mapping[str, Any]
+    """The resolved choices, dotted, as they become MLflow params."""
+    records: tuple[Record, ...]
+    index_calls: tuple[Call, ...] = ()
+    """Embedding calls for the chunks of the knowledge base."""
+    started_at: str = ""
+    finished_at: str = ""
+    overrides: tuple[str, ...] = ()
+    resumed: int = 0
+    """How many of the records came from an earlier launch's journal."""
+
+
+@dataclass(frozen=True, slots=True)
+class SweepResult:
+    """The runs that one launch made."""
+
+    id: str
+    name: str
+    runs: tuple[RunResult, ...]
+    status: RunStatus
+    started_at: str = ""
+    finished_at: str = ""
+    duplicates: Mapping[str, str] = field(default_factory=dict)
+    """Name of a dropped duplicate job → name of the job that stands for it."""
