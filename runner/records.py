@@ -303,3 +303,66 @@ class SweepResult:
     finished_at: str = ""
     duplicates: Mapping[str, str] = field(default_factory=dict)
     """Name of a dropped duplicate job → name of the job that stands for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeSummary:
+    """One judge over all questions of a run, with honest denominators."""
+
+    judge: str
+    rubric: str
+    asked: int
+    scored: int
+    not_applicable: int
+    failed: int
+    reasons: Mapping[str, int] = field(default_factory=dict)
+    """How often each reason stands behind a failed or not applicable score."""
+    mean: float | None = None
+    """``None`` where nothing was scored."""
+    standard_error: float | None = None
+    """Of the mean, clustered by gold document; ``None`` with fewer than two clusters."""
+    pass_rate: float | None = None
+    worst_case: float | None = None
+    """The mean if every failed score were the lowest of the scale; ``None`` where nothing failed."""
+    best_case: float | None = None
+    distribution: Mapping[str, int] = field(default_factory=dict)
+    """Score (as shown) or label → count, lowest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class StageSpend:
+    """Calls, tokens and money of one model in one stage."""
+
+    stage: str
+    model: str
+    calls_made: int
+    calls_from_ledger: int
+    usage: Usage
+    input_cost: Decimal | None
+    output_cost: Decimal | None
+    total_cost: Decimal | None
+    """As if nothing had been cached; ``None``: price unknown."""
+    new_cost: Decimal | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """What one run comes down to: the numbers of the table, of MLflow and of ``stats.json``."""
+
+    asked: int
+    answered: int
+    failed_answers: int
+    abstained: int
+    judges: Mapping[str, JudgeSummary]
+    retrieval: Mapping[str, float]
+    """Mean of each retrieval metric over ``retrieval_questions``."""
+    retrieval_questions: int
+    """How many questions have gold documents."""
+    spend: tuple[StageSpend, ...]
+    total_cost: Decimal | None
+    new_cost: Decimal | None
+    unknown_prices: tuple[str, ...]
+    """Models whose price is unknown; where there are any the costs are ``None``."""
+    answer_latency_p50_s: float | None
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    """MLflow metric name → value (``grounding/mean``, ``cost/new_usd``, ...); undefined ones are left out."""
