@@ -1,0 +1,237 @@
+"""One run: the way of a question from retrieval over the answer to the scores, and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+from runner.calls import calling
+from runner.config.schema import Panel
+from runner.errors import BudgetReached, JobStopped, RunnerError, StorageError, SweepStopped
+from runner.journal import Journal, failures, is_transient, replayed
+from runner.judging import combine_panel
+from runner.knowledge import retrieval_metrics
+from runner.records import (
+    Answer,
+    AnswerStatus,
+    Call,
+    Question,
+    Record,
+    Retrieved,
+    RunResult,
+    RunStatus,
+    Score,
+    VerdictStatus,
+)
+
+
+class AnswerGenerator(Protocol):
+    async def answer(self, question: Question, retrieved: tuple[Retrieved, ...]) -> Answer: ...
+
+
+class AnswerJudge(Protocol):
+    async def score(self, question: Question, retrieved: tuple[Retrieved, ...], answer: Answer) -> Score: ...
+
+
+class Retrieval(Protocol):
+    @property
+    def retrieved(self) -> tuple[Retrieved, ...]: ...
+    @property
+    def calls(self) -> tuple[Call, ...]: ...
+
+
+class QuestionRetriever(Protocol):
+    @property
+    def index_calls(self) -> tuple[Call, ...]: ...
+    async def retrieve(self, questions: Sequence[Question], top_k: int) -> Sequence[Retrieval]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """The parts of one configuration, ready to be used."""
+
+    questions: tuple[Question, ...]
+    retriever: QuestionRetriever
+    top_k: int
+    generator: AnswerGenerator | None
+    """None: retrieval only (``generator=none``)."""
+    judges: Mapping[str, AnswerJudge]
+    panels: Mapping[str, Panel]
+    question_deadline_s: float
+    """Seconds that one question may take from its first call on."""
+    retry_failed: bool = False
+    """Ask every stored failure again, not only those that may go away by themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunIdentity:
+    """What a run is called and where it came from."""
+
+    job_key: str
+    name: str
+    choices: Mapping[str, object]
+    overrides: tuple[str, ...] = ()
+
+
+def now() -> str:
+    """The present moment as UTC in ISO 8601."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+class Evaluation:
+    """One run on its way; ``result`` tells at any moment what is finished."""
+
+    def __init__(self, identity: RunIdentity, pipeline: Pipeline, journal: Journal) -> None:
+        self._identity = identity
+        self._pipeline = pipeline
+        self._journal = journal
+        self._started_at = now()
+        self._records: dict[str, Record] = {}
+        self._resumed = 0
+
+    async def run(self, places: asyncio.Semaphore, on_record: Callable[[Record], None]) -> RunResult:
+        """Brings every question from retrieval to its scores.
+
+        ``places`` bounds the questions under way over all runs of the process. Records that the journal holds
+        are taken from it. ``on_record`` sees each record once, when it is on disk. Raises the first RunnerError
+        that ends the run (SweepStopped, JobStopped, BudgetReached, StorageError); what is finished by then is in
+        the journal and in ``result``.
+        """
+        pipeline = self._pipeline
+        stored = self._journal.load()
+        retrievals = await pipeline.retriever.retrieve(pipeline.questions, pipeline.top_k)
+
+        ended_by: list[RunnerError] = []
+
+        async def travel(question: Question, retrieval: Retrieval) -> None:
+            async with places:
+                if ended_by:
+                    return
+                with calling(run=self._identity.job_key, question=question.id, deadline=pipeline.question_deadline_s):
+                    try:
+                        record = await _evaluate_question(question, retrieval, pipeline)
+                    except (BudgetReached, JobStopped) as ended:
+                        # Calls of other questions that are under way are paid for: they finish, none is begun.
+                        ended_by.append(ended)
+                        return
+            self._journal.append(record)
+            self._records[question.id] = record
+            on_record(record)
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                for question, retrieval in zip(pipeline.questions, retrievals, strict=True):
+                    record = stored.get(question.id)
+                    if record is not None and _is_final(record, retry_failed=pipeline.retry_failed):
+                        self._records[question.id] = replayed(record)
+                        self._resumed += 1
+                        on_record(self._records[question.id])
+                    else:
+                        group.create_task(travel(question, retrieval))
+        except* RunnerError as stopped:
+            raise _weightiest(stopped.exceptions) from None
+        finally:
+            self._journal.close()
+        if ended_by:
+            raise _weightiest(ended_by)
+        return self.result()
+
+    def result(self, status: RunStatus | None = None, reason: str = "") -> RunResult:
+        """What is finished so far; without a status it is judged from the records."""
+        questions = self._pipeline.questions
+        records = tuple(self._records[question.id] for question in questions if question.id in self._records)
+        if status is None:
+            status, reason = judge_status(records, len(questions))
+        return RunResult(
+            job_key=self._identity.job_key,
+            name=self._identity.name,
+            status=status,
+            reason=reason,
+            choices=dict(self._identity.choices),
+            records=records,
+            index_calls=tuple(self._pipeline.retriever.index_calls),
+            started_at=self._started_at,
+            finished_at=now(),
+            overrides=self._identity.overrides,
+            resumed=self._resumed,
+        )
+
+
+async def _evaluate_question(question: Question, retrieval: Retrieval, pipeline: Pipeline) -> Record:
+    retrieved = tuple(retrieval.retrieved)
+    scores: dict[str, Score] = {}
+    if pipeline.generator is None:
+        answer = Answer(status=AnswerStatus.ANSWERED)
+    else:
+        answer = await pipeline.generator.answer(question, retrieved)
+        given = await _gather([judge.score(question, retrieved, answer) for judge in pipeline.judges.values()])
+        scores = dict(zip(pipeline.judges, given, strict=True))
+        for name, panel in pipeline.panels.items():
+            scores[name] = combine_panel(name, panel, scores)
+    return Record(
+        question=question,
+        retrieved=retrieved,
+        answer=answer,
+        scores=scores,
+        retrieval_calls=tuple(retrieval.calls),
+        retrieval_metrics=retrieval_metrics(question, retrieved, pipeline.top_k),
+        finished_at=now(),
+    )
+
+
+async def _gather(coroutines: Iterable[Coroutine[Any, Any, Score]]) -> list[Score]:
+    """Runs the judges side by side; all of them end before the weightiest error is raised."""
+    outcomes = await asyncio.gather(*coroutines, return_exceptions=True)
+    errors = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+    if errors:
+        raise _weightiest(errors)
+    return [outcome for outcome in outcomes if isinstance(outcome, Score)]
+
+
+def _weightiest(errors: Iterable[BaseException]) -> BaseException:
+    """The error that weighs most: an unforeseen one, then what ends the sweep, then what ends the job."""
+    leaves: list[BaseException] = []
+    todo = list(errors)
+    while todo:
+        error = todo.pop()
+        if isinstance(error, BaseExceptionGroup):
+            todo.extend(error.exceptions)
+        else:
+            leaves.append(error)
+    order = (SweepStopped, StorageError, BudgetReached, JobStopped)
+    return min(leaves, key=lambda error: next((at for at, kind in enumerate(order, 1) if isinstance(error, kind)), 0))
+
+
+def _is_final(record: Record, *, retry_failed: bool) -> bool:
+    reasons = failures(record)
+    return not reasons if retry_failed else not any(is_transient(reason) for reason in reasons)
+
+
+def judge_status(records: Sequence[Record], asked: int) -> tuple[RunStatus, str]:
+    """The status of a run from its records, with one sentence where it is not complete.
+
+    A run is failed where nothing was answered, or where a judge failed on everything it was asked; any other
+    failure makes it incomplete.
+    """
+    if len(records) < asked:
+        return RunStatus.INTERRUPTED, f"{asked - len(records)} of {asked} questions were not finished"
+    failed_answers = [record for record in records if record.answer.status is AnswerStatus.FAILED]
+    if failed_answers and len(failed_answers) == len(records):
+        return RunStatus.FAILED, f"no question was answered ({_most(record.answer.reason for record in records)})"
+    for name in dict.fromkeys(name for record in records for name in record.scores):
+        scores = [record.scores[name] for record in records if name in record.scores]
+        failed = [score for score in scores if score.status is VerdictStatus.FAILED]
+        if failed and not any(score.status is VerdictStatus.SCORED for score in scores):
+            return RunStatus.FAILED, f"judge {name} scored none of {len(scores)} ({_most(s.reason for s in failed)})"
+    failed_scores = sum(score.status is VerdictStatus.FAILED for record in records for score in record.scores.values())
+    if failed_answers or failed_scores:
+        return RunStatus.INCOMPLETE, f"{len(failed_answers)} answers and {failed_scores} verdicts failed"
+    return RunStatus.COMPLETE, ""
+
+
+def _most(reasons: Iterable[str]) -> str:
+    return Counter(reasons).most_common(1)[0][0]
