@@ -232,6 +232,10 @@ class Score:
     model: str = ""
     """The judge model that really answered, or the kind for a judge without a model."""
     verdicts: tuple[Verdict, ...] = ()
+    lowest: float | None = None
+    """Lower end of the scale, also where nothing was scored (worst-case bounds need it); ``None``: not known."""
+    highest: float | None = None
+    """Upper end of the scale, in the same way."""
 
     @property
     def calls(self) -> tuple[Call, ...]:
