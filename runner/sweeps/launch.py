@@ -1,0 +1,89 @@
+"""Launches checked jobs from the command line: runs them, prints the table, and says how it ended."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from runner.config import Job, home
+from runner.errors import ExitCode, RunnerError
+from runner.records import RunStatus
+from runner.sweeps.sweep import Sweep, SweepOutcome
+
+EXIT_CODES = {
+    RunStatus.COMPLETE: ExitCode.DONE,
+    RunStatus.INCOMPLETE: ExitCode.INCOMPLETE,
+    RunStatus.FAILED: ExitCode.INCOMPLETE,
+    RunStatus.BUDGET: ExitCode.BUDGET_REACHED,
+    RunStatus.INTERRUPTED: ExitCode.INTERRUPTED,
+}
+
+
+def run_jobs(jobs: Sequence[Job], *, output_dir: Path, quiet: bool = False) -> SweepOutcome:
+    """Runs the jobs together and keeps what the sweep was; blocks until all is written.
+
+    Raises ConfigurationError or TrackingUnavailable before anything is paid, KeyboardInterrupt after Ctrl-C.
+    """
+    from rich.console import Console
+
+    sweep = Sweep(jobs, home=home(), output_dir=output_dir, console=Console(stderr=True), quiet=quiet)
+    outcome = asyncio.run(sweep.run())
+    _remember(outcome)
+    return outcome
+
+
+def launch(jobs: Sequence[Job], *, output_dir: Path, quiet: bool = False) -> ExitCode:
+    """``run_jobs`` for a shell: prints the table and where to look next, returns the exit code."""
+    from rich.console import Console
+
+    try:
+        outcome = run_jobs(jobs, output_dir=output_dir, quiet=quiet)
+    except KeyboardInterrupt:
+        Console(stderr=True).print("interrupted: what is finished is kept, the same command goes on from here")
+        return ExitCode.INTERRUPTED
+    except RunnerError as error:
+        Console(stderr=True).print(str(error), markup=False, highlight=False)
+        return error.exit_code
+    show(outcome)
+    if outcome.stopped_by and outcome.result.status is RunStatus.INTERRUPTED:
+        return ExitCode.INCOMPLETE
+    return EXIT_CODES[outcome.result.status]
+
+
+def show(outcome: SweepOutcome) -> None:
+    """Prints what came out to standard output."""
+    from rich.console import Console
+    from rich.text import Text
+
+    from runner.report.leaderboard import render_leaderboard
+
+    console = Console()
+    result = outcome.result
+    if result.runs:
+        console.print(render_leaderboard([(run, outcome.summaries[run.job_key]) for run in result.runs]))
+    for sentence in (outcome.stopped_by, *outcome.notes):
+        if sentence:
+            console.print(Text(sentence))
+    folders = list(outcome.folders.values())
+    if folders:
+        files = folders[0] if len(folders) == 1 else folders[0].parent
+        console.print(Text(f"files: {files}"))
+    console.print(Text("compare question by question: python -m runner ui"))
+
+
+def _remember(outcome: SweepOutcome) -> None:
+    """Keeps the sweep's definition in the home, so that reports find its jobs later."""
+    folder = home() / "sweeps"
+    folder.mkdir(parents=True, exist_ok=True)
+    result = outcome.result
+    content = {
+        "id": result.id,
+        "name": result.name,
+        "status": result.status.value,
+        "started_at": result.started_at,
+        "finished_at": result.finished_at,
+        "jobs": [{"key": run.job_key, "name": run.name, "status": run.status.value} for run in result.runs],
+    }
+    (folder / f"{result.id}.json").write_text(json.dumps(content, ensure_ascii=False, indent=2), encoding="utf-8")

@@ -1,0 +1,128 @@
+"""Builds the parts of each job, and shares between jobs whatever they have in common.
+
+In a sweep over ``top_k`` the documents are read, split and embedded once; in a sweep over judges the retriever
+is opened once. What is shared is found by the configuration that makes it, never by its name.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from runner.calls import Door
+from runner.config import Job
+from runner.config.schema import Config
+from runner.errors import ConfigurationError, Problem
+from runner.evaluation import Pipeline, QuestionRetriever
+from runner.generation import open_generator
+from runner.judging import open_judge
+from runner.knowledge import check_questions, load_documents, load_questions, open_embedder, open_retriever, split
+from runner.records import Chunk, Document, Question
+
+Part = TypeVar("Part")
+
+
+def _identity(*parts: Any) -> str:
+    """A text that is equal exactly where all parts are configured alike."""
+    plain = [dataclasses.asdict(part) if dataclasses.is_dataclass(part) else part for part in parts]  # type: ignore[arg-type]
+    return json.dumps(plain, sort_keys=True, default=str)
+
+
+class Data:
+    """Documents, chunks and questions of all jobs, each read once. Nothing here costs money."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Any] = {}
+
+    def documents(self, config: Config) -> tuple[Document, ...]:
+        base = dataclasses.replace(config.knowledge_base, chunking=None)  # type: ignore[arg-type]
+        return self._once(_identity("documents", base), lambda: load_documents(config.knowledge_base))
+
+    def chunks(self, config: Config) -> tuple[Chunk, ...]:
+        return self._once(
+            _identity("chunks", config.knowledge_base),
+            lambda: split(self.documents(config), config.knowledge_base.chunking),
+        )
+
+    def questions(self, config: Config) -> tuple[Question, ...]:
+        return self._once(
+            _identity("questions", config.questions, config.seed),
+            lambda: load_questions(config.questions, config.seed),
+        )
+
+    def problems(self, jobs: tuple[Job, ...]) -> list[Problem]:
+        """Everything that is wrong with the data that these jobs name; each problem once."""
+        found: dict[str, Problem] = {}
+        for job in jobs:
+            try:
+                documents = self.documents(job.config)
+                questions = self.questions(job.config)
+                needs = [name for name, judge in job.config.judges.items() if "reference" in judge.rubric.inputs]
+                problems = check_questions(questions, documents, needs_reference=needs)
+            except ConfigurationError as error:
+                problems = list(error.problems) or [Problem(job.name, str(error))]
+            found.update((str(problem), problem) for problem in problems)
+        return list(found.values())
+
+    def _once(self, key: str, make: Callable[[], Part]) -> Part:
+        if key not in self._made:
+            self._made[key] = make()
+        part: Part = self._made[key]
+        return part
+
+
+class Parts:
+    """The embedders and retrievers of all jobs, each opened once, on top of ``Data``."""
+
+    def __init__(self, door: Door, home: Path, data: Data) -> None:
+        self._door = door
+        self._home = home
+        self._data = data
+        self._opening: dict[str, asyncio.Task[Any]] = {}
+        self._embedders: dict[str, Any] = {}
+
+    async def pipeline(self, job: Job) -> Pipeline:
+        """The parts of one job, ready to be used; building its index may cost embedding calls."""
+        config = job.config
+        generator = open_generator(config.generator, config.prompt, self._door)
+        judges = {name: open_judge(name, judge, self._door) for name, judge in config.judges.items()}
+        return Pipeline(
+            questions=self._data.questions(config),
+            retriever=await self._retriever(config),
+            top_k=config.retriever.top_k,
+            generator=None if config.generator.kind == "none" else generator,
+            judges=judges,
+            panels=config.panels,
+            question_deadline_s=config.calls.question_deadline_s,
+            retry_failed=config.calls.retry_failed,
+        )
+
+    async def _retriever(self, config: Config) -> QuestionRetriever:
+        settings = dataclasses.replace(config.retriever, top_k=1)
+        key = _identity(config.knowledge_base, config.embedder, settings)
+
+        async def open_one() -> QuestionRetriever:
+            chunks = self._data.chunks(config)
+            return await open_retriever(config, chunks, self._embedder(config), self._home)
+
+        return await self._opened_once(key, open_one)
+
+    def _embedder(self, config: Config) -> Any:
+        if config.embedder.kind == "none" or config.retriever.kind in ("bm25", "none"):
+            return None
+        key = _identity(config.embedder)
+        if key not in self._embedders:
+            self._embedders[key] = open_embedder(config.embedder, self._door)
+        return self._embedders[key]
+
+    async def _opened_once(self, key: str, make: Callable[[], Awaitable[Part]]) -> Part:
+        """The same part for all who ask, also while it is being made."""
+        if key not in self._opening:
+            self._opening[key] = asyncio.ensure_future(make())  # type: ignore[arg-type]
+        # One job that is cancelled must not take the part away from the others.
+        part: Part = await asyncio.shield(self._opening[key])
+        return part

@@ -1,0 +1,67 @@
+"""Reads finished runs back from the home, by job key, run name, output folder or sweep."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from runner.errors import ConfigurationError
+from runner.evaluation import judge_status
+from runner.journal import Journal, replayed
+from runner.records import RunResult
+
+
+def stored_keys(home: Path) -> tuple[str, ...]:
+    """The keys of all jobs that have a journal, newest first."""
+    folder = home / "jobs"
+    found = [path.parent for path in folder.glob("*/job.json")] if folder.is_dir() else []
+    found.sort(key=lambda path: path.stat().st_mtime, reverse=True)
+    return tuple(path.name for path in found)
+
+
+def load_job(home: Path, key: str) -> RunResult:
+    """One stored run; its calls count as taken from the ledger. Raises ConfigurationError where there is none."""
+    path = home / "jobs" / key / "job.json"
+    try:
+        description: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigurationError(f"{path.parent}: no stored run of this key; `runner report` lists them") from None
+    records = tuple(replayed(record) for record in Journal(home, key).load().values())
+    status, reason = judge_status(records, int(description.get("questions") or len(records)))
+    return RunResult(
+        job_key=key,
+        name=str(description["name"]),
+        status=status,
+        reason=reason,
+        choices=description["choices"],
+        records=records,
+        started_at=min((record.finished_at for record in records), default=""),
+        finished_at=max((record.finished_at for record in records), default=""),
+        overrides=tuple(description["overrides"]),
+        resumed=len(records),
+    )
+
+
+def load(home: Path, name: str) -> tuple[RunResult, ...]:
+    """The stored runs that a user means by a name.
+
+    ``name`` is a job key or the beginning of one, a sweep's id, or a run's name (the newest of that name).
+    Raises ConfigurationError where nothing or more than one thing fits.
+    """
+    sweep = home / "sweeps" / f"{name}.json"
+    if sweep.is_file():
+        jobs = json.loads(sweep.read_text(encoding="utf-8"))["jobs"]
+        return tuple(load_job(home, job["key"]) for job in jobs)
+    keys = stored_keys(home)
+    beginning = [key for key in keys if len(name) >= 6 and key.startswith(name)]
+    if len(beginning) > 1:
+        raise ConfigurationError(f"{name}: {len(beginning)} stored runs begin with this; give more of the key")
+    if beginning:
+        return (load_job(home, beginning[0]),)
+    for key in keys:
+        if json.loads((home / "jobs" / key / "job.json").read_text(encoding="utf-8"))["name"] == name:
+            return (load_job(home, key),)
+    raise ConfigurationError(
+        f"{name}: no stored run or sweep of this name in {home}; `runner report` lists what there is"
+    )

@@ -1,0 +1,269 @@
+"""Runs the jobs of one launch together in one process: shared door, shared parts, one parent run."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import hashlib
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from runner.calls import Door, open_door
+from runner.config import Job, choices
+from runner.errors import (
+    BudgetReached,
+    ConfigurationError,
+    JobStopped,
+    RunnerError,
+    StorageError,
+    SweepStopped,
+)
+from runner.evaluation import Evaluation, RunIdentity, now
+from runner.journal import Journal
+from runner.records import Record, RunResult, RunStatus, RunSummary, SweepResult
+from runner.statistics import summarise
+from runner.sweeps.output import RunOutput
+from runner.sweeps.parts import Data, Parts
+from runner.sweeps.progress import SweepProgress
+from runner.sweeps.tracked import TrackedSweep
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+logger = logging.getLogger(__name__)
+
+QUESTIONS_PER_CALL = 4
+"""Questions under way for each call that may be in flight: enough to keep every judge busy, few enough that the
+first questions are finished early."""
+
+
+@dataclass(frozen=True, slots=True)
+class SweepOutcome:
+    """What a launch came to."""
+
+    result: SweepResult
+    summaries: Mapping[str, RunSummary]
+    """By job key."""
+    folders: Mapping[str, Path]
+    """By job key: where the files of each run are."""
+    stopped_by: str = ""
+    """The one sentence that ended the sweep early; empty where it ran to its end."""
+    notes: tuple[str, ...] = field(default=())
+
+
+def drop_duplicates(jobs: Sequence[Job]) -> tuple[tuple[Job, ...], dict[str, str]]:
+    """The distinct jobs in order, and each dropped job's name with the name of the one that stands for it."""
+    kept: dict[str, Job] = {}
+    dropped: dict[str, str] = {}
+    for job in jobs:
+        if job.key in kept:
+            dropped[f"{job.number}: {job.name}"] = kept[job.key].name
+        else:
+            kept[job.key] = job
+    return tuple(kept.values()), dropped
+
+
+def sweep_id(jobs: Sequence[Job], started_at: str) -> str:
+    """A short name of this launch, from its jobs and its moment."""
+    text = "\n".join([started_at, *(job.key for job in jobs)])
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+class Sweep:
+    """The jobs of one launch on their way."""
+
+    def __init__(
+        self,
+        jobs: Sequence[Job],
+        *,
+        home: Path,
+        output_dir: Path,
+        console: Console,
+        quiet: bool = False,
+    ) -> None:
+        self._jobs, self._duplicates = drop_duplicates(jobs)
+        self._home = home
+        self._output_dir = output_dir
+        self._console = console
+        self._quiet = quiet
+        self._data = Data()
+        self._results: dict[str, RunResult] = {}
+        self._folders: dict[str, Path] = {}
+        self._stopped_by: RunnerError | None = None
+        self._started_at = now()
+        self._id = sweep_id(self._jobs, self._started_at)
+
+    @property
+    def data(self) -> Data:
+        return self._data
+
+    async def run(self) -> SweepOutcome:
+        """Runs every job. Raises ConfigurationError and TrackingUnavailable before anything is paid.
+
+        When it is cancelled, every run is closed as interrupted before the cancellation goes on.
+        """
+        problems = self._data.problems(self._jobs)
+        if problems:
+            raise ConfigurationError(problems)
+        first = self._jobs[0].config
+        tracked = await asyncio.to_thread(
+            TrackedSweep.open, self._jobs, self._data, self._home, sweep_id=self._id, duplicates=self._duplicates
+        )
+        progress: SweepProgress | None = None
+        try:
+            async with open_door(
+                first.calls, first.budget, first.prices, home=self._home, metadata=first.metadata
+            ) as door:
+                progress = SweepProgress(self._console, lambda: door.new_spend, quiet=self._quiet)
+                for dropped, kept in self._duplicates.items():
+                    progress.note(f"job {dropped} is the same as {kept}: dropped")
+                progress.start(sum(len(self._data.questions(job.config)) for job in self._jobs))
+                await self._run_jobs(door, tracked, progress)
+        finally:
+            if progress is not None:
+                progress.close()
+            outcome = self._outcome()
+            await asyncio.to_thread(tracked.finish, outcome.result, outcome.summaries)
+        return dataclasses.replace(outcome, notes=tracked.notes)
+
+    async def _run_jobs(self, door: Door, tracked: TrackedSweep, progress: SweepProgress) -> None:
+        parts = Parts(door, self._home, self._data)
+        places = asyncio.Semaphore(self._places())
+        tasks = [
+            asyncio.create_task(self._run_job(job, parts, places, tracked, progress), name=job.name)
+            for job in self._jobs
+        ]
+        try:
+            for finished in asyncio.as_completed(tasks):
+                await finished
+                if self._must_stop():
+                    break
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _must_stop(self) -> bool:
+        if isinstance(self._stopped_by, (SweepStopped, StorageError)):
+            return True
+        failed = any(result.status is not RunStatus.COMPLETE for result in self._results.values())
+        return failed and self._jobs[0].config.on_error == "stop"
+
+    def _places(self) -> int:
+        """How many questions may be under way together."""
+        endpoints = [
+            endpoint
+            for job in self._jobs
+            for endpoint in (job.config.generator.endpoint, *(judge.endpoint for judge in job.config.judges.values()))
+        ]
+        local = all(endpoint.provider == "embedded" for endpoint in endpoints)
+        return QUESTIONS_PER_CALL * (1 if local else self._jobs[0].config.calls.concurrency)
+
+    async def _run_job(
+        self, job: Job, parts: Parts, places: asyncio.Semaphore, tracked: TrackedSweep, progress: SweepProgress
+    ) -> None:
+        folder = self._output_dir if len(self._jobs) == 1 else self._output_dir / str(job.number)
+        output = RunOutput(folder, job)
+        self._folders[job.key] = folder
+        journal = Journal(self._home, job.key)
+        evaluation: Evaluation | None = None
+        status, reason = RunStatus.INTERRUPTED, "interrupted before it began"
+
+        def on_record(record: Record) -> None:
+            tracked.log_record(job, record)
+            progress.record(record)
+            if evaluation is not None and output.wants_statistics():
+                output.write_statistics(evaluation.result())
+
+        try:
+            tracked.start_job(job)
+            journal.write_job(_description(job))
+            pipeline = await parts.pipeline(job)
+            evaluation = Evaluation(_identity(job), pipeline, journal)
+            finished = await evaluation.run(places, on_record)
+            status, reason = finished.status, finished.reason
+        except JobStopped as stopped:
+            status, reason = RunStatus.FAILED, str(stopped)
+        except BudgetReached as reached:
+            status, reason = RunStatus.BUDGET, str(reached)
+        except RunnerError as stopped:
+            self._stopped_by = self._stopped_by or stopped
+            status, reason = RunStatus.FAILED, str(stopped)
+        except asyncio.CancelledError:
+            status, reason = RunStatus.INTERRUPTED, "interrupted; the same command goes on from here"
+            raise
+        except Exception as error:
+            logger.exception("job %s", job.name)
+            status, reason = RunStatus.FAILED, f"unforeseen {type(error).__name__}: {error}"
+        finally:
+            result = self._close_job(job, evaluation, output, status, reason)
+            tracked.finish_job(job, result, summarise(result), output)
+            progress.job_finished(result)
+
+    def _close_job(
+        self, job: Job, evaluation: Evaluation | None, output: RunOutput, status: RunStatus, reason: str
+    ) -> RunResult:
+        if evaluation is None:
+            result = RunResult(
+                job_key=job.key,
+                name=job.name,
+                status=status,
+                reason=reason,
+                choices=choices(job.config),
+                records=(),
+                started_at=self._started_at,
+                finished_at=now(),
+                overrides=job.overrides,
+            )
+        else:
+            result = evaluation.result(status, reason)
+        self._results[job.key] = result
+        output.write_all(result)
+        return result
+
+    def _outcome(self) -> SweepOutcome:
+        runs = tuple(self._results[job.key] for job in self._jobs if job.key in self._results)
+        result = SweepResult(
+            id=self._id,
+            name=self._jobs[0].config.name,
+            runs=runs,
+            status=_overall(runs, len(self._jobs)),
+            started_at=self._started_at,
+            finished_at=now(),
+            duplicates=self._duplicates,
+        )
+        return SweepOutcome(
+            result=result,
+            summaries={run.job_key: summarise(run) for run in runs},
+            folders=dict(self._folders),
+            stopped_by=str(self._stopped_by or ""),
+        )
+
+
+def _identity(job: Job) -> RunIdentity:
+    return RunIdentity(job.key, job.name, choices(job.config), tuple(job.overrides))
+
+
+def _description(job: Job) -> dict[str, object]:
+    return {
+        "key": job.key,
+        "name": job.name,
+        "choices": choices(job.config),
+        "overrides": list(job.overrides),
+        "sources": dict(job.sources),
+        "config": job.resolved_yaml,
+    }
+
+
+def _overall(runs: Sequence[RunResult], planned: int) -> RunStatus:
+    statuses = {run.status for run in runs}
+    if RunStatus.INTERRUPTED in statuses or len(runs) < planned:
+        return RunStatus.INTERRUPTED
+    if RunStatus.BUDGET in statuses:
+        return RunStatus.BUDGET
+    if statuses == {RunStatus.COMPLETE}:
+        return RunStatus.COMPLETE
+    return RunStatus.FAILED if statuses == {RunStatus.FAILED} else RunStatus.INCOMPLETE

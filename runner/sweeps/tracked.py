@@ -1,0 +1,110 @@
+"""Tells the tracking store about a sweep: what each job is, its records as they come, and how it ended."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from runner.config import Job, choices
+from runner.records import Record, RunResult, RunStatus, RunSummary, SweepResult
+from runner.report.leaderboard import leaderboard_text
+from runner.sweeps.output import RunOutput
+from runner.sweeps.parts import Data
+from runner.tracking import RubricText, Tracker, open_tracking
+
+
+class TrackedSweep:
+    """One parent run with its children, behind the few moments that a sweep knows."""
+
+    def __init__(self, tracker: Tracker, parent: str, data: Data) -> None:
+        self._tracker = tracker
+        self._parent = parent
+        self._data = data
+        self._runs: dict[str, str] = {}
+        self._finished: set[str] = set()
+
+    @classmethod
+    def open(
+        cls, jobs: Sequence[Job], data: Data, home: Path, *, sweep_id: str, duplicates: Mapping[str, str]
+    ) -> TrackedSweep:
+        """Opens the store and begins the parent run. Raises TrackingUnavailable where the store does not answer."""
+        first = jobs[0]
+        tracker = open_tracking(first.config.tracking, home)
+        definition = {
+            "jobs": [{"key": job.key, "name": job.name, "overrides": list(job.overrides)} for job in jobs],
+            "duplicates": dict(duplicates),
+        }
+        tags = {"runner.sweep_id": sweep_id, "runner.experiment": first.config.name}
+        commit = git_commit()
+        if commit:
+            tags["runner.git_commit"] = commit
+        artifacts = {"sweep.json": json.dumps(definition, ensure_ascii=False, indent=2)}
+        parent = tracker.start_sweep(first.config.name, sweep_id, tags, artifacts)
+        return cls(tracker, parent, data)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the user should know about the store, for example what could not be written."""
+        return tuple(self._tracker.notes)
+
+    def start_job(self, job: Job) -> None:
+        """Begins the child run of one job."""
+        questions = self._data.questions(job.config)
+        digest = hashlib.sha256(repr([(q.id, q.text, q.reference, q.gold) for q in questions]).encode()).hexdigest()
+        self._runs[job.key] = self._tracker.start_run(
+            self._parent,
+            job.name,
+            job.key,
+            choices(job.config),
+            tuple(job.overrides),
+            {"config/config.yaml": job.resolved_yaml, "config/overrides.txt": "\n".join(job.overrides)},
+            {name: _rubric_text(judge.rubric) for name, judge in job.config.judges.items()},
+            (job.config.questions.name, digest[:32], len(questions)),
+        )
+
+    def log_record(self, job: Job, record: Record) -> None:
+        """Hands over one finished question; does not wait for the store."""
+        if job.key in self._runs:
+            self._tracker.log_record(self._runs[job.key], record)
+
+    def finish_job(self, job: Job, result: RunResult, summary: RunSummary, output: RunOutput) -> None:
+        """Ends the child run of one job with its numbers and files."""
+        if job.key not in self._runs:
+            return
+        self._finished.add(job.key)
+        files: dict[str, Path | str] = {"stats.json": output.stats_path, "records.jsonl": output.records_path}
+        self._tracker.finish_run(self._runs[job.key], result, summary, files)
+
+    def finish(self, result: SweepResult, summaries: Mapping[str, RunSummary]) -> None:
+        """Ends the parent run with the leaderboard, and waits until everything is written."""
+        metrics: dict[str, float] = {"jobs/all": float(len(result.runs))}
+        metrics["jobs/complete"] = float(sum(run.status is RunStatus.COMPLETE for run in result.runs))
+        spend = [summaries[run.job_key].new_cost for run in result.runs]
+        if all(cost is not None for cost in spend):
+            metrics["cost/new_usd"] = float(sum(cost for cost in spend if cost is not None))
+        table = leaderboard_text([(run, summaries[run.job_key]) for run in result.runs])
+        self._tracker.finish_sweep(self._parent, result.status, metrics, {"leaderboard.txt": table})
+        self._tracker.close()
+
+
+def _rubric_text(rubric: Any) -> RubricText:
+    from runner.judging import rubric_hash, rubric_text
+
+    return RubricText(
+        id=rubric.id, version=rubric.version, text=rubric_text(rubric), hash=rubric_hash(rubric)
+    )
+
+
+def git_commit() -> str:
+    """The commit of the working directory; empty where it is not a git checkout."""
+    try:
+        done = subprocess.run(
+            ["git", "rev-parse", "HEAD"], capture_output=True, text=True, timeout=5, check=False, stdin=subprocess.DEVNULL
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
