@@ -1,0 +1,27 @@
+"""Looking at English text without a model: sentences, words, facts and refusals. Imports nothing of the project."""
+
+from __future__ import annotations
+
+from runner.text.facts import dates, missing, months, names, negated, numbers
+from runner.text.refusals import SentenceKind, kind_of, only_refuses, stating_sentences
+from runner.text.sentences import sentences
+from runner.text.words import content_words, coverage, inverse_frequencies, stem, words
+
+__all__ = [
+    "SentenceKind",
+    "content_words",
+    "coverage",
+    "dates",
+    "inverse_frequencies",
+    "kind_of",
+    "missing",
+    "months",
+    "names",
+    "negated",
+    "numbers",
+    "only_refuses",
+    "sentences",
+    "stating_sentences",
+    "stem",
+    "words",
+]
