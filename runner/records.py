@@ -6,7 +6,7 @@ Money is ``Decimal`` US dollars; ``None`` for a cost means "price unknown", neve
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
@@ -263,6 +263,16 @@ class Record:
         return (*self.retrieval_calls, *self.answer.calls, *judged)
 
 
+def total_money(amounts: Iterable[Decimal | None]) -> Decimal | None:
+    """The exact sum; unknown (``None``) if one of the amounts is."""
+    total = Decimal(0)
+    for amount in amounts:
+        if amount is None:
+            return None
+        total += amount
+    return total
+
+
 class RunStatus(StrEnum):
     COMPLETE = "complete"
     INCOMPLETE = "incomplete"
@@ -293,6 +303,27 @@ class RunResult:
     overrides: tuple[str, ...] = ()
     resumed: int = 0
     """How many of the records came from an earlier launch's journal."""
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """The calls that count towards tokens and money, each once: the one rule that every total follows.
+
+        A call is what its ledger key names. Where a key occurs several times in the run (two questions that ask the
+        same, a judge that makes an equal request), it was paid once and counts once; of its occurrences the one paid
+        now is kept, else the first. Embedding calls carry many texts, and each record holds its own share of them:
+        all shares stay, as their tokens and money add up (count them by key). A call without a key stands for itself.
+        """
+        kept: list[Call] = []
+        place: dict[str, int] = {}
+        for call in (*self.index_calls, *(call for record in self.records for call in record.calls)):
+            if not call.key or call.stage == Stage.EMBED:
+                kept.append(call)
+            elif call.key not in place:
+                place[call.key] = len(kept)
+                kept.append(call)
+            elif kept[place[call.key]].from_ledger and not call.from_ledger:
+                kept[place[call.key]] = call
+        return tuple(kept)
 
 
 @dataclass(frozen=True, slots=True)

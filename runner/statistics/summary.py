@@ -23,9 +23,10 @@ from runner.records import (
     Score,
     StageSpend,
     VerdictStatus,
+    total_money,
 )
 from runner.statistics.clusters import BY_GOLD, cluster_of, clustered_standard_error, mean
-from runner.statistics.spending import spending, total, unknown_prices
+from runner.statistics.spending import spending, unknown_prices
 
 MOST_DISTINCT_VALUES = 20
 """A scale with more distinct scores than this is shown in ranges."""
@@ -46,8 +47,8 @@ def summarise(run: RunResult) -> RunSummary:
         retrieval=retrieval,
         retrieval_questions=gold_questions,
         spend=spend,
-        total_cost=total(part.total_cost for part in spend),
-        new_cost=total(part.new_cost for part in spend),
+        total_cost=total_money(part.total_cost for part in spend),
+        new_cost=total_money(part.new_cost for part in spend),
         unknown_prices=unknown_prices(run),
         answer_latency_p50_s=_answer_latency(records),
     )
@@ -197,7 +198,7 @@ def _spend_numbers(spend: Sequence[StageSpend]) -> dict[str, float | None]:
     found: dict[str, float | None] = {}
     for stage in dict.fromkeys(part.stage for part in spend):
         found |= _sums([part for part in spend if part.stage == stage], f"{_clean(stage)}_")
-        cost = total(part.total_cost for part in spend if part.stage == stage)
+        cost = total_money(part.total_cost for part in spend if part.stage == stage)
         found[metric_name("cost", f"{stage}_usd")] = _number(cost)
     return found | _sums(spend, "")
 

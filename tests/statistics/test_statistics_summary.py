@@ -11,10 +11,10 @@ from statistics import stdev
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from statistics_helpers import make_call, make_record, make_run, make_score, run_of
 
 from runner.records import Answer, AnswerStatus, Usage, VerdictStatus
 from runner.statistics import summarise
+from tests.fakes.runs import make_call, make_record, make_run, make_score, run_of
 
 
 def test_denominators_stand_beside_the_mean_and_failures_are_never_zero() -> None:

@@ -1,4 +1,4 @@
-"""Builders of small runs for the tests of statistics and report."""
+"""Builders of small runs, for the tests of statistics, report and tracking."""
 
 from __future__ import annotations
 

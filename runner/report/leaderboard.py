@@ -1,0 +1,158 @@
+"""The table at the end of a sweep: one job a row, each score with its error and denominators, the money, what failed.
+
+Rich drops colours by itself where the output is no terminal or NO_COLOR is set; nothing here relies on colour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+
+from rich import box
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, Group, RenderResult
+from rich.table import Table
+from rich.text import Text
+
+from runner.records import JudgeSummary, RunResult, RunStatus, RunSummary
+from runner.report.text import plain
+
+_PADDING = 2
+"""Characters between two columns of the wide table."""
+
+Row = tuple[RunResult, RunSummary]
+
+
+def render_leaderboard(runs: Sequence[Row], hints: Sequence[str] = ()) -> Leaderboard:
+    """The table of a sweep's jobs, in the order of the sweep.
+
+    Parameters
+    ----------
+    hints
+        Lines that say where to look next, shown as they are below the table.
+    """
+    return Leaderboard(tuple(runs), tuple(hints))
+
+
+class Leaderboard:
+    """A rich renderable: a table where the terminal is wide enough, else one block a job."""
+
+    def __init__(self, runs: tuple[Row, ...], hints: tuple[str, ...]) -> None:
+        self._runs = runs
+        self._hints = hints
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        header, rows = _columns([summary for _, summary in self._runs]), [_cells(run, self._runs) for run in self._runs]
+        used = [k for k in range(len(header)) if k == 0 or any(row[k] for row in rows)]
+        widths = [max(cell_len(line) for row in [header, *rows] for line in row[k].split("\n")) for k in used]
+        if sum(widths) + _PADDING * len(widths) <= options.max_width:
+            yield _table(header, rows, used)
+        else:
+            yield _blocks(header, rows, used)
+        for note in _notes(self._runs):
+            yield Text(note, style="yellow")
+        for hint in self._hints:
+            yield Text(plain(hint))
+
+
+def leaderboard_text(runs: Sequence[Row], hints: Sequence[str] = (), width: int = 120) -> str:
+    """The leaderboard as plain text, for files and logs."""
+    console = Console(width=width, no_color=True, force_terminal=False, highlight=False)
+    with console.capture() as captured:
+        console.print(render_leaderboard(runs, hints))
+    return captured.get()
+
+
+def dollars(amount: Decimal | None) -> str:
+    """Money as it is shown: 4 decimals, 2 significant digits where that says nothing; ``unknown`` without a price."""
+    if amount is None:
+        return "unknown"
+    if amount == 0:
+        return "$0"
+    return f"${amount:.4f}" if abs(amount) >= Decimal("0.001") else f"${amount:.2g}"
+
+
+def _judges(summaries: Sequence[RunSummary]) -> list[str]:
+    return list(dict.fromkeys(judge for summary in summaries for judge in summary.judges))
+
+
+def _retrieval(summaries: Sequence[RunSummary]) -> list[str]:
+    """Hit rates only: the other metrics are in MLflow and the report."""
+    names = dict.fromkeys(name for summary in summaries for name in summary.retrieval)
+    return [name for name in names if name.startswith("hit_rate")]
+
+
+def _columns(summaries: Sequence[RunSummary]) -> list[str]:
+    judges = [f"{plain(judge, single_line=True)}\nmean ± error, n" for judge in _judges(summaries)]
+    retrieval = [name.replace("hit_rate_at_", "hit@") for name in _retrieval(summaries)]
+    return ["job", *judges, *retrieval, "new cost", "total cost", "calls\nmade + stored"]
+
+
+def _cells(row: Row, runs: Sequence[Row]) -> list[str]:
+    run, summary = row
+    summaries = [one for _, one in runs]
+    name = plain(run.name, single_line=True) or run.job_key[:12]
+    status = "" if run.status == RunStatus.COMPLETE else f"\n({run.status.value})"
+    judges = [_score(summary.judges.get(judge)) for judge in _judges(summaries)]
+    hits = [f"{summary.retrieval[hit]:.3f}" if hit in summary.retrieval else "" for hit in _retrieval(summaries)]
+    made = sum(part.calls_made for part in summary.spend)
+    stored = sum(part.calls_from_ledger for part in summary.spend)
+    return [name + status, *judges, *hits, dollars(summary.new_cost), dollars(summary.total_cost), f"{made} + {stored}"]
+
+
+def _score(judge: JudgeSummary | None) -> str:
+    if judge is None:
+        return "not asked"
+    counts = f"{judge.scored}/{judge.asked}"
+    if judge.mean is None:
+        return f"none scored {counts}"
+    error = "" if judge.standard_error is None else f" ± {judge.standard_error:.2f}"
+    passed = "" if judge.pass_rate is None else f"\n{judge.pass_rate:.0%} pass"
+    return f"{judge.mean:.2f}{error} {counts}{passed}"
+
+
+def _table(header: list[str], rows: list[list[str]], used: list[int]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, _PADDING, 0, 0), pad_edge=False, show_edge=False)
+    for place in used:
+        justify = "left" if place == 0 else "right"
+        table.add_column(Text(header[place]), justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    for row in rows:
+        table.add_row(*[Text(row[place], style="bold" if place == 0 else "") for place in used])
+    return table
+
+
+def _blocks(header: list[str], rows: list[list[str]], used: list[int]) -> Group:
+    """One block a job, for narrow terminals: wraps anywhere and loses nothing."""
+    lines: list[Text] = []
+    for row in rows:
+        lines.append(Text(row[0].replace("\n", " "), style="bold"))
+        for place in used[1:]:
+            lines.append(Text(f"  {header[place].splitlines()[0]}: {row[place].replace(chr(10), ', ') or 'none'}"))
+    return Group(*lines)
+
+
+def _notes(runs: Sequence[Row]) -> list[str]:
+    notes = []
+    for run, summary in runs:
+        name = plain(run.name, single_line=True) or run.job_key[:12]
+        if run.reason and run.status != RunStatus.COMPLETE:
+            notes.append(f"{name}: {plain(run.reason, single_line=True)}")
+        if summary.failed_answers:
+            notes.append(f"{name}: {summary.failed_answers} of {summary.asked} answers failed")
+        notes += [f"{name}: {line}" for judge in summary.judges.values() if (line := _missing(judge))]
+        if summary.unknown_prices:
+            models = ", ".join(plain(model, single_line=True) for model in summary.unknown_prices)
+            notes.append(f"{name}: no price for {models}; add it to `prices` to see the cost")
+    return notes
+
+
+def _missing(judge: JudgeSummary) -> str:
+    if not judge.failed and not judge.not_applicable:
+        return ""
+    reasons = ", ".join(f"{plain(reason, single_line=True)} {count}" for reason, count in judge.reasons.items())
+    bounds = ""
+    if judge.worst_case is not None and judge.best_case is not None:
+        bounds = f"; the mean lies between {judge.worst_case:.2f} and {judge.best_case:.2f} whatever the failed were"
+    parts = [f"{judge.failed} failed"] if judge.failed else []
+    parts += [f"{judge.not_applicable} not applicable"] if judge.not_applicable else []
+    return f"{plain(judge.judge, single_line=True)}: {', '.join(parts)} ({reasons}){bounds}"
