@@ -56,8 +56,9 @@ class KnowledgeBase:
     path: str | None = None
     """A file, a folder or a glob; looked for in the working directory, beside the user's conf, then in experiments."""
     format: Annotated[
-        str, _choice("auto", "markdown", "text", "html", "pdf", "docx", "csv", "json", "jsonl", "inline")
+        str, _choice("auto", "markdown", "text", "html", "pdf", "docx", "csv", "json", "jsonl", "inline", "none")
     ] = "auto"
+    """none: there is no knowledge base (for retriever none)."""
     fields: DocumentFields = field(default_factory=DocumentFields)
     documents: list[dict[str, Any]] = field(default_factory=list)
     """Inline documents (format inline)."""
@@ -86,6 +87,8 @@ class Questions:
     """The first N questions."""
     sample: Annotated[int, Ge(1)] | None = None
     """N questions drawn with `seed`."""
+    strata: str | None = None
+    """Metadata field over which the sample is spread proportionally."""
 
 
 @dataclass
@@ -165,12 +168,21 @@ class Rubric:
     instructions_file: str | None = None
 
 
+def _judge_endpoint() -> Endpoint:
+    """The endpoint of a judge that says nothing else: field by field, so that one field of one judge can be set.
+
+    With ``endpoint: ${judge_defaults.endpoint}`` an override of ``judges.NAME.endpoint.base_url`` would silently
+    change ``judge_defaults`` and with it every judge.
+    """
+    return Endpoint(**{key: II(f"judge_defaults.endpoint.{key}") for key in Endpoint.__dataclass_fields__})
+
+
 @dataclass
 class Judge:
     rubric: Rubric = field(default_factory=Rubric)
     kind: Annotated[str, _choice("model", "evidence")] = II("judge_defaults.kind")
     model: str = II("judge_defaults.model")
-    endpoint: Endpoint = II("judge_defaults.endpoint")
+    endpoint: Endpoint = field(default_factory=_judge_endpoint)
     temperature: Annotated[float, Ge(0), Le(2)] | None = II("judge_defaults.temperature")
     max_tokens: Annotated[int, Ge(1)] = II("judge_defaults.max_tokens")
     scoring: Annotated[str, _choice("verdict", "probability", "sentences")] = II("judge_defaults.scoring")
@@ -229,11 +241,21 @@ class Controls:
 
 
 @dataclass
+class StackDefaults:
+    """What a stack suggests to groups that it does not choose itself."""
+
+    top_k: Annotated[int, Ge(1), Le(1000)] = 3
+
+
+@dataclass
 class Config:
     """One job. What the groups in ``conf/`` compose to."""
 
     name: str = "default"
-    seed: int = 7
+    seed: Annotated[int, Ge(0)] = 7
+    stack_defaults: StackDefaults = field(default_factory=StackDefaults)
+    endpoint: Endpoint = field(default_factory=Endpoint)
+    """Where the models of stack=openai_compatible are served; its embedder, generator and judges refer to it."""
     knowledge_base: KnowledgeBase = field(default_factory=KnowledgeBase)
     questions: Questions = field(default_factory=Questions)
     embedder: Embedder = field(default_factory=Embedder)
