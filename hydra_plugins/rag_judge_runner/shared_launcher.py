@@ -41,4 +41,4 @@ class SharedLauncher(Launcher):
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
         from runner.sweeps.launcher import launch_together
 
-        return launch_together(self.hydra_context, self.config, job_overrides, initial_job_idx)
+        return launch_together(self.config, job_overrides)

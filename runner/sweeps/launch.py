@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -24,29 +26,32 @@ EXIT_CODES = {
 def run_jobs(jobs: Sequence[Job], *, output_dir: Path, quiet: bool = False) -> SweepOutcome:
     """Runs the jobs together and keeps what the sweep was; blocks until all is written.
 
-    Raises ConfigurationError or TrackingUnavailable before anything is paid, KeyboardInterrupt after Ctrl-C.
+    Ctrl-C ends it with what is finished and the status ``interrupted``.
+    Raises ConfigurationError or TrackingUnavailable before anything is paid.
     """
     from rich.console import Console
 
     sweep = Sweep(jobs, home=home(), output_dir=output_dir, console=Console(stderr=True), quiet=quiet)
-    outcome = asyncio.run(sweep.run())
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(sweep.run())
+    outcome = sweep.outcome()
     _remember(outcome)
     return outcome
 
 
 def launch(jobs: Sequence[Job], *, output_dir: Path, quiet: bool = False) -> ExitCode:
     """``run_jobs`` for a shell: prints the table and where to look next, returns the exit code."""
-    from rich.console import Console
-
     try:
         outcome = run_jobs(jobs, output_dir=output_dir, quiet=quiet)
-    except KeyboardInterrupt:
-        Console(stderr=True).print("interrupted: what is finished is kept, the same command goes on from here")
-        return ExitCode.INTERRUPTED
     except RunnerError as error:
-        Console(stderr=True).print(str(error), markup=False, highlight=False)
+        print(error, file=sys.stderr)
         return error.exit_code
     show(outcome)
+    return exit_code(outcome)
+
+
+def exit_code(outcome: SweepOutcome) -> ExitCode:
+    """The exit code of a launch that got past its checks."""
     if outcome.stopped_by and outcome.result.status is RunStatus.INTERRUPTED:
         return ExitCode.INCOMPLETE
     return EXIT_CODES[outcome.result.status]
@@ -70,6 +75,8 @@ def show(outcome: SweepOutcome) -> None:
     if folders:
         files = folders[0] if len(folders) == 1 else folders[0].parent
         console.print(Text(f"files: {files}"))
+    if result.status is RunStatus.INTERRUPTED and not outcome.stopped_by:
+        console.print(Text("interrupted: what is finished is kept, the same command goes on from here"))
     console.print(Text("compare question by question: python -m runner ui"))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import hashlib
 import logging
 from collections.abc import Mapping, Sequence
@@ -93,6 +92,7 @@ class Sweep:
         self._results: dict[str, RunResult] = {}
         self._folders: dict[str, Path] = {}
         self._stopped_by: RunnerError | None = None
+        self._notes: tuple[str, ...] = ()
         self._started_at = now()
         self._id = sweep_id(self._jobs, self._started_at)
 
@@ -125,9 +125,10 @@ class Sweep:
         finally:
             if progress is not None:
                 progress.close()
-            outcome = self._outcome()
+            outcome = self.outcome()
             await asyncio.to_thread(tracked.finish, outcome.result, outcome.summaries)
-        return dataclasses.replace(outcome, notes=tracked.notes)
+            self._notes = tracked.notes
+        return self.outcome()
 
     async def _run_jobs(self, door: Door, tracked: TrackedSweep, progress: SweepProgress) -> None:
         parts = Parts(door, self._home, self._data)
@@ -224,7 +225,8 @@ class Sweep:
         output.write_all(result)
         return result
 
-    def _outcome(self) -> SweepOutcome:
+    def outcome(self) -> SweepOutcome:
+        """What has come out so far; whole once ``run`` has ended, also where it was interrupted."""
         runs = tuple(self._results[job.key] for job in self._jobs if job.key in self._results)
         result = SweepResult(
             id=self._id,
@@ -240,6 +242,7 @@ class Sweep:
             summaries={run.job_key: summarise(run) for run in runs},
             folders=dict(self._folders),
             stopped_by=str(self._stopped_by or ""),
+            notes=self._notes,
         )
 
 

@@ -14,7 +14,7 @@ from runner.records import Record, RunResult, RunStatus, RunSummary, SweepResult
 from runner.report.leaderboard import leaderboard_text
 from runner.sweeps.output import RunOutput
 from runner.sweeps.parts import Data
-from runner.tracking import RubricText, Tracker, open_tracking
+from runner.tracking import RubricText, Tracker, TrackingReport, open_tracking
 
 
 class TrackedSweep:
@@ -25,7 +25,7 @@ class TrackedSweep:
         self._parent = parent
         self._data = data
         self._runs: dict[str, str] = {}
-        self._finished: set[str] = set()
+        self._report = TrackingReport()
 
     @classmethod
     def open(
@@ -49,7 +49,9 @@ class TrackedSweep:
     @property
     def notes(self) -> tuple[str, ...]:
         """What the user should know about the store, for example what could not be written."""
-        return tuple(self._tracker.notes)
+        spooled = self._report.spooled
+        waiting = f"{spooled} entries wait on disk for the tracking store: python -m runner report --sync"
+        return (*self._report.problems, *([waiting] if spooled else []))
 
     def start_job(self, job: Job) -> None:
         """Begins the child run of one job."""
@@ -75,7 +77,6 @@ class TrackedSweep:
         """Ends the child run of one job with its numbers and files."""
         if job.key not in self._runs:
             return
-        self._finished.add(job.key)
         files: dict[str, Path | str] = {"stats.json": output.stats_path, "records.jsonl": output.records_path}
         self._tracker.finish_run(self._runs[job.key], result, summary, files)
 
@@ -88,22 +89,25 @@ class TrackedSweep:
             metrics["cost/new_usd"] = float(sum(cost for cost in spend if cost is not None))
         table = leaderboard_text([(run, summaries[run.job_key]) for run in result.runs])
         self._tracker.finish_sweep(self._parent, result.status, metrics, {"leaderboard.txt": table})
-        self._tracker.close()
+        self._report = self._tracker.close()
 
 
 def _rubric_text(rubric: Any) -> RubricText:
     from runner.judging import rubric_hash, rubric_text
 
-    return RubricText(
-        id=rubric.id, version=rubric.version, text=rubric_text(rubric), hash=rubric_hash(rubric)
-    )
+    return RubricText(id=rubric.id, version=rubric.version, text=rubric_text(rubric), hash=rubric_hash(rubric))
 
 
 def git_commit() -> str:
     """The commit of the working directory; empty where it is not a git checkout."""
     try:
         done = subprocess.run(
-            ["git", "rev-parse", "HEAD"], capture_output=True, text=True, timeout=5, check=False, stdin=subprocess.DEVNULL
+            ["git", "rev-parse", "HEAD"],
+            capture_output=True,
+            text=True,
+            timeout=5,
+            check=False,
+            stdin=subprocess.DEVNULL,
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""

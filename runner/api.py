@@ -1,0 +1,66 @@
+"""The Python API: what the command line does, as functions. The command line is a thin layer over the same rooms."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TypeVar
+
+from runner.config import Job, check, compose_jobs, home
+from runner.errors import ConfigurationError, RunnerError
+from runner.records import RunResult, RunStatus, SweepResult
+
+Result = TypeVar("Result")
+
+
+def evaluate(overrides: Sequence[str] = (), *, output_dir: Path | None = None, quiet: bool = True) -> RunResult:
+    """Runs one configuration, as ``python -m runner OVERRIDES`` does, and returns its records.
+
+    Raises ConfigurationError before anything is paid, and RunnerError where the run could not go on.
+    Works in a notebook too (under a running event loop).
+    """
+    result = _run(compose_jobs(tuple(overrides), multirun=False), output_dir, quiet)
+    return result.runs[0]
+
+
+def sweep(overrides: Sequence[str] = (), *, output_dir: Path | None = None, quiet: bool = True) -> SweepResult:
+    """Runs all combinations, as ``python -m runner -m OVERRIDES`` does, and returns their runs.
+
+    A run that failed is in the result with its status; the errors raised are those of ``evaluate``.
+    """
+    return _run(compose_jobs(tuple(overrides), multirun=True), output_dir, quiet)
+
+
+def load(name: str) -> tuple[RunResult, ...]:
+    """The stored runs of a job key, a run's name or a sweep's id; costs nothing."""
+    from runner.sweeps.stored import load as load_stored
+
+    return load_stored(home(), name)
+
+
+def _run(jobs: Sequence[Job], output_dir: Path | None, quiet: bool) -> SweepResult:
+    problems = check(jobs)
+    if problems:
+        raise ConfigurationError(problems)
+    from runner.sweeps.launch import run_jobs
+
+    folder = output_dir or Path("outputs") / datetime.now().strftime("%Y-%m-%d/%H-%M-%S-%f")
+    outcome = _outside_running_loop(lambda: run_jobs(jobs, output_dir=folder, quiet=quiet))
+    if outcome.stopped_by:
+        raise RunnerError(outcome.stopped_by)
+    if outcome.result.status is RunStatus.INTERRUPTED:
+        raise KeyboardInterrupt
+    return outcome.result
+
+
+def _outside_running_loop(work: Callable[[], Result]) -> Result:
+    """Does the work here, or in a thread of its own where this thread runs an event loop already."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return work()
+    with concurrent.futures.ThreadPoolExecutor(max_workers=1) as executor:
+        return executor.submit(work).result()
