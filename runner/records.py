@@ -41,6 +41,8 @@ class Reason(StrEnum):
     NO_REFERENCE = "no_reference"
     NO_ANSWER = "no_answer"
     NO_METADATA = "no_metadata"
+    ABSTAINED = "abstained"
+    """The answer only says that there is none, and this judge looks at statements."""
 
 
 def http_reason(status: int) -> str:
@@ -236,6 +238,8 @@ class Score:
     """Lower end of the scale, also where nothing was scored (worst-case bounds need it); ``None``: not known."""
     highest: float | None = None
     """Upper end of the scale, in the same way."""
+    pass_at: float | None = None
+    """The pass mark that ``passed`` was decided by; ``None`` where nothing was scored or the mark is not one number."""
 
     @property
     def calls(self) -> tuple[Call, ...]:
@@ -256,6 +260,10 @@ class Record:
     retrieval_metrics: Mapping[str, float] = field(default_factory=dict)
     """By metric name, such as ``hit_rate_at_3``; empty for questions without gold documents."""
     finished_at: str = ""
+    blame: str = ""
+    """Where the fault lies, if there is one (a ``judging.Blame``); empty where it was not looked for."""
+    abstention: str = ""
+    """A ``judging.Abstention``: right_refusal, wrong_refusal, answered, answered_unanswerable; empty: not known."""
 
     @property
     def calls(self) -> tuple[Call, ...]:
