@@ -1,0 +1,25 @@
+"""Knowledge bases and question sets: loading, chunking, embedding, index, retrievers, retrieval metrics."""
+
+from __future__ import annotations
+
+from runner.knowledge.checks import check_questions
+from runner.knowledge.chunking import split
+from runner.knowledge.documents import load_documents
+from runner.knowledge.embedding import Embedded, Embedder, open_embedder
+from runner.knowledge.metrics import retrieval_metrics
+from runner.knowledge.question_sets import load_questions
+from runner.knowledge.retrievers import Retrieval, Retriever, open_retriever
+
+__all__ = [
+    "Embedded",
+    "Embedder",
+    "Retrieval",
+    "Retriever",
+    "check_questions",
+    "load_documents",
+    "load_questions",
+    "open_embedder",
+    "open_retriever",
+    "retrieval_metrics",
+    "split",
+]

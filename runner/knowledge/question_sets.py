@@ -1,0 +1,188 @@
+"""Configuration of a question set → its questions, or one error that lists everything that is wrong with them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from runner.config import paths
+from runner.config.schema import QuestionFields, Questions
+from runner.errors import ConfigurationError, Problem
+from runner.knowledge.reading import Row, Unreadable, as_text, read_rows
+from runner.knowledge.sampling import draw
+from runner.records import Question, RecordedAnswer
+
+_log = logging.getLogger(__name__)
+_SUFFIXES = {".csv": "csv", ".tsv": "csv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+_TRUE = frozenset({"true", "yes", "y", "1"})
+_FALSE = frozenset({"false", "no", "n", "0"})
+
+
+def load_questions(cfg: Questions, seed: int) -> tuple[Question, ...]:
+    """The questions of a set in the order of its file, after ``sample`` (drawn with ``seed``) and ``limit``.
+
+    Rows that repeat an earlier row word for word are left out, with a warning that names them. A row without an
+    id column gets an id made from its content, so that a question keeps its id when rows are added above it.
+    Raises ``ConfigurationError`` with every problem of the file.
+    """
+    problems: list[Problem] = []
+    rows = _rows(cfg, problems)
+    read = [pair for row in rows if (pair := _question(row, cfg.fields, problems)) is not None]
+    questions = list(_distinct(read, cfg.name, problems))
+    if not questions and not problems:
+        problems.append(Problem("questions.path", f"no question in {cfg.path}"))
+    if cfg.strata and not any(cfg.strata in question.metadata for question in questions):
+        remedy = "name one of questions.fields.metadata"
+        problems.append(Problem("questions.strata", f"no question has the field {cfg.strata}", remedy))
+    if problems:
+        raise ConfigurationError(problems)
+    if cfg.sample is not None:
+        questions = draw(questions, cfg.sample, seed, cfg.strata)
+    return tuple(questions if cfg.limit is None else questions[: cfg.limit])
+
+
+def _rows(cfg: Questions, problems: list[Problem]) -> list[Row]:
+    found = paths.find(cfg.path)
+    if found is None or not found.is_file():
+        looked = ", ".join(str(folder) for folder in paths.search_folders())
+        what = f"{cfg.path} does not exist" if found is None else f"{cfg.path} is not a file"
+        problems.append(Problem("questions.path", what, f"looked in {looked}"))
+        return []
+    kind = _SUFFIXES.get(found.suffix.lower(), "") if cfg.format == "auto" else cfg.format
+    if not kind:
+        what = f"{found.name} has an unknown file type"
+        problems.append(Problem("questions.path", what, "use .csv, .json or .jsonl, or set questions.format"))
+        return []
+    try:
+        rows = read_rows(found, kind, cfg.fields.text, problems)
+    except Unreadable as error:
+        problems.append(error.problem)
+        return []
+    problems.extend(_missing_columns(rows, cfg.fields, found.name))
+    return [] if rows and not any(cfg.fields.text in row.values for row in rows) else rows
+
+
+def _missing_columns(rows: Sequence[Row], fields: QuestionFields, name: str) -> Iterator[Problem]:
+    """A column that the user named must exist; those that are only our default names may be absent."""
+    if not rows:
+        return
+    present = {str(column) for row in rows for column in row.values}
+    default = QuestionFields()
+    for key in ("id", "text", "reference", "gold", "answerable", "answer", "contexts"):
+        column = getattr(fields, key)
+        needed = key == "text" or column != getattr(default, key)
+        if column is not None and needed and column not in present:
+            what = f"has no column {column} (there are: {', '.join(sorted(present))})"
+            yield Problem(name, what, f"set questions.fields.{key} to the column that holds it")
+    for column in fields.metadata:
+        if column not in present:
+            yield Problem(name, f"has no column {column}", "mend questions.fields.metadata")
+
+
+def _question(row: Row, fields: QuestionFields, problems: list[Problem]) -> tuple[Row, Question] | None:
+    text = as_text(row.values.get(fields.text))
+    if text is None:
+        problems.append(Problem(row.where, f"is a question without text ({fields.text} is empty)"))
+        return None
+    reference = as_text(_value(row, fields.reference))
+    gold = _list(_value(row, fields.gold))
+    identity = as_text(_value(row, fields.id))
+    if identity is None and fields.id in row.values and _value(row, fields.id) is not None:
+        problems.append(Problem(row.where, f"has an id that is neither text nor number ({fields.id})"))
+        return None
+    answerable = _truth(_value(row, fields.answerable))
+    if isinstance(answerable, str):
+        problems.append(Problem(row.where, f"{fields.answerable} is {answerable!r}", "write true or false"))
+        return None
+    if answerable is False and gold:
+        what = f"is marked as not answerable but names gold documents ({', '.join(gold)})"
+        problems.append(Problem(row.where, what, "remove one of the two"))
+        return None
+    metadata = {name: row.values[name] for name in fields.metadata if row.values.get(name) is not None}
+    recorded = _recorded(row, fields)
+    content = json.dumps([text, reference, gold, recorded and recorded.text, metadata], sort_keys=True, default=str)
+    return row, Question(
+        id=identity.strip() if identity else "q-" + hashlib.sha256(content.encode()).hexdigest()[:10],
+        text=text.strip(),
+        reference=reference.strip() if reference else None,
+        gold=gold,
+        answerable=True if gold else answerable,
+        recorded=recorded,
+        metadata=metadata,
+    )
+
+
+def _value(row: Row, column: str | None) -> Any:
+    return None if column is None else row.values.get(column)
+
+
+def _recorded(row: Row, fields: QuestionFields) -> RecordedAnswer | None:
+    """The recorded answer; an empty JSON string is an answer (an empty one), a blank cell is none."""
+    answer = _value(row, fields.answer)
+    if answer is None:
+        return None
+    contexts = _value(row, fields.contexts)
+    if isinstance(contexts, str):
+        contexts = _json_list(contexts) or [contexts]
+    return RecordedAnswer(str(answer), tuple(str(text) for text in contexts or ()))
+
+
+def _list(value: Any) -> tuple[str, ...]:
+    """Ids from a JSON list, or from a cell such as ``housing; graduation`` (``;``, ``,`` or ``|`` between them)."""
+    if isinstance(value, str):
+        value = _json_list(value) or re.split(r"[;,|\n]", value)
+    elif not isinstance(value, list):
+        value = [] if value is None else [value]
+    return tuple(dict.fromkeys(str(item).strip() for item in value if item is not None and str(item).strip()))
+
+
+def _json_list(cell: str) -> list[Any] | None:
+    if not cell.lstrip().startswith("["):
+        return None
+    try:
+        content = json.loads(cell)
+    except json.JSONDecodeError:
+        return None
+    return content if isinstance(content, list) else None
+
+
+def _truth(value: Any) -> bool | str | None:
+    """True, false, ``None`` for a blank, or the value itself as a text where it is none of these."""
+    if value is None or isinstance(value, bool):
+        return value
+    word = str(value).strip().lower()
+    if word in _TRUE:
+        return True
+    return False if word in _FALSE else str(value)
+
+
+def _distinct(read: Iterable[tuple[Row, Question]], name: str, problems: list[Problem]) -> Iterator[Question]:
+    by_id: dict[str, Row] = {}
+    by_content: dict[str, Row] = {}
+    repeats: list[str] = []
+    for row, question in read:
+        content = json.dumps(
+            [
+                question.text,
+                question.reference,
+                question.gold,
+                question.recorded and [question.recorded.text, question.recorded.contexts],
+                dict(question.metadata),
+            ],
+            sort_keys=True,
+            default=str,
+        )
+        if content in by_content:
+            repeats.append(f"{row.where} repeats {by_content[content].where}")
+        elif question.id in by_id:
+            what = f"has the question id {question.id}, as {by_id[question.id].where} has"
+            problems.append(Problem(row.where, what, "give every question an id of its own"))
+        else:
+            by_content[content] = by_id[question.id] = row
+            yield question
+    if repeats:
+        _log.warning("%s: %d repeated questions are left out: %s", name, len(repeats), "; ".join(repeats))

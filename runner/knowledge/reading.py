@@ -1,0 +1,173 @@
+"""Bytes of a file → text or rows, with every fault named by file and row. Knows nothing of documents or questions."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from runner.errors import Problem
+
+_DELIMITERS = (",", ";", "\t")
+_CELL_LIMIT = 2**31 - 1
+"""The csv module's own limit of 131,072 characters is less than one long document."""
+
+
+class Unreadable(Exception):
+    """A file that cannot be read at all; carries the problem to show."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(str(problem))
+        self.problem = problem
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row of a table: the values by column, blank cells as ``None``."""
+
+    where: str
+    """``faq.csv row 12``, counted as a spreadsheet does (the header is row 1), or ``faq.jsonl line 12``."""
+    number: int
+    """1-based place among the rows with data."""
+    values: Mapping[str, Any]
+
+
+def read_text(path: Path) -> str:
+    """The text of a file: UTF-8 with or without a byte order mark, or UTF-16 with one; line ends become ``\\n``.
+
+    Raises ``Unreadable`` where the file is missing, may not be read, or has another encoding.
+    """
+    return decode(read_bytes(path), path.name).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def read_bytes(path: Path) -> bytes:
+    """The bytes of a file; raises ``Unreadable`` where there are none to be had."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise Unreadable(Problem(str(path), f"cannot be read ({error.strerror or error})")) from error
+
+
+def decode(data: bytes, name: str) -> str:
+    """Text of bytes by their byte order mark, else as UTF-8. No guessing: a wrong guess changes what is judged."""
+    encoding = "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        what = f"is not UTF-8 text (byte 0x{data[error.start]:02x} in line {line})"
+        raise Unreadable(Problem(name, what, "save the file as UTF-8")) from error
+
+
+def read_rows(path: Path, kind: str, column: str, problems: list[Problem]) -> list[Row]:
+    """The rows of a ``csv``, ``json`` or ``jsonl`` file; rows that cannot be read are added to ``problems``.
+
+    ``column`` is the column that must be there: it tells which delimiter a CSV file uses.
+    Raises ``Unreadable`` where the file as a whole cannot be read.
+    """
+    text = decode(read_bytes(path), path.name)
+    readers = {"csv": _csv_rows, "json": _json_rows, "jsonl": _jsonl_rows}
+    return list(readers[kind](text, path.name, column, problems))
+
+
+def _csv_rows(text: str, name: str, column: str, problems: list[Problem]) -> Iterator[Row]:
+    csv.field_size_limit(_CELL_LIMIT)
+    # newline="": the csv module itself must see line ends that stand inside quotes.
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text, column), strict=True)
+    header: list[str] | None = None
+    number = count = 0
+    while True:
+        count += 1
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            what = f"is not valid CSV ({error})"
+            problems.append(Problem(f"{name} row {count}", what, 'put quotes inside a quoted cell twice: ""'))
+            return
+        if not any(cell.strip() for cell in cells):
+            continue
+        if header is None:
+            header = [cell.strip() for cell in cells]
+            repeated = sorted({cell for cell in header if cell and header.count(cell) > 1})
+            if repeated:
+                raise Unreadable(Problem(f"{name} row {count}", f"names a column twice: {', '.join(repeated)}"))
+            continue
+        number += 1
+        if len(cells) > len(header) and any(cell.strip() for cell in cells[len(header) :]):
+            what = f"has {len(cells)} cells where the header names {len(header)} columns"
+            problems.append(Problem(f"{name} row {count}", what, "put quotes around cells that hold the delimiter"))
+            continue
+        padded = cells + [""] * (len(header) - len(cells))
+        values = {key: cell if cell.strip() else None for key, cell in zip(header, padded, strict=False) if key}
+        yield Row(f"{name} row {count}", number, values)
+
+
+def _delimiter(text: str, column: str) -> str:
+    """The delimiter under which the first line names the column; spreadsheets of many countries write semicolons."""
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    wanted = {part.strip() for part in (column, *column.split(","))}
+    for delimiter in _DELIMITERS:
+        cells = next(csv.reader([first], delimiter=delimiter), [])
+        if wanted & {cell.strip() for cell in cells}:
+            return delimiter
+    return ","
+
+
+def _json_rows(text: str, name: str, column: str, problems: list[Problem]) -> Iterator[Row]:
+    try:
+        content = json.loads(text)
+    except json.JSONDecodeError as error:
+        what = f"is not valid JSON (line {error.lineno}, column {error.colno}: {error.msg})"
+        raise Unreadable(Problem(name, what)) from error
+    if isinstance(content, dict):
+        lists = [value for value in content.values() if isinstance(value, list)]
+        content = lists[0] if len(lists) == 1 else None
+    if not isinstance(content, list):
+        raise Unreadable(Problem(name, "holds no list of objects", 'write [{"...": "..."}, ...]'))
+    for number, item in enumerate(content, 1):
+        where = f"{name} item {number}"
+        if isinstance(item, dict):
+            yield Row(where, number, item)
+        else:
+            problems.append(Problem(where, f"is {_kind(item)} where an object is expected"))
+
+
+def _jsonl_rows(text: str, name: str, column: str, problems: list[Problem]) -> Iterator[Row]:
+    number = 0
+    # Not splitlines(): that also cuts at characters such as U+2028, which JSON strings may hold.
+    for count, raw in enumerate(text.split("\n"), 1):
+        line = raw.strip()
+        if not line:
+            continue
+        where = f"{name} line {count}"
+        try:
+            item = json.loads(line)
+        except json.JSONDecodeError as error:
+            problems.append(Problem(where, f"is not valid JSON (column {error.colno}: {error.msg})"))
+            continue
+        if isinstance(item, dict):
+            number += 1
+            yield Row(where, number, item)
+        else:
+            problems.append(Problem(where, f"is {_kind(item)} where an object is expected"))
+
+
+def _kind(value: object) -> str:
+    names = {str: "a text", list: "a list", dict: "an object", bool: "true or false", type(None): "null"}
+    return names.get(type(value), "a number")
+
+
+def as_text(value: object) -> str | None:
+    """A cell as text: numbers as they are written, ``None`` for blanks, lists, objects, true and false."""
+    if isinstance(value, str):
+        return value.replace("\r\n", "\n").replace("\r", "\n") if value.strip() else None
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return str(value)
+    return None
