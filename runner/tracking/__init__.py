@@ -1,0 +1,43 @@
+"""What goes to MLflow: a sink with one writer in its own process, the only place where MLflow is loaded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from runner.tracking.contract import DataSet, NullTracker, RubricText, Tracker, TrackingReport
+
+if TYPE_CHECKING:
+    from runner.config import schema
+
+__all__ = ["DataSet", "NullTracker", "RubricText", "Tracker", "TrackingReport", "open_tracking", "sync_spool"]
+
+
+def open_tracking(cfg: schema.Tracking, home: Path, *, wait: bool = True) -> Tracker:
+    """The tracker that the configuration asks for.
+
+    ``wait=False`` returns while the store is still being opened, so that other work can go on;
+    ``start_sweep`` then waits for it.
+
+    Raises:
+        TrackingUnavailable: the store does not answer (within seconds); nothing was paid.
+    """
+    if cfg.kind == "none":
+        return NullTracker()
+    from runner.tracking.client import MlflowTracker
+
+    tracker = MlflowTracker(cfg.uri, cfg.experiment, cfg.traces, home)
+    if wait:
+        tracker.wait_until_ready()
+    return tracker
+
+
+def sync_spool(home: Path) -> TrackingReport:
+    """Write to the tracking store what was spooled while it was away (``runner report --sync``).
+
+    Raises:
+        TrackingUnavailable: the store is still away; the spool is kept.
+    """
+    from runner.tracking.client import sync
+
+    return sync(home)

@@ -1,0 +1,108 @@
+"""What the runner says about a sweep or a run → the operations that write it. Plain data, no MLflow."""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import math
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from runner.records import RunStatus
+from runner.tracking import text as t
+from runner.tracking.contract import RubricText
+
+Operation = dict[str, Any]
+
+MLFLOW_STATUS = {
+    RunStatus.COMPLETE: "FINISHED",
+    RunStatus.INCOMPLETE: "FINISHED",
+    RunStatus.FAILED: "FAILED",
+    RunStatus.INTERRUPTED: "KILLED",
+    RunStatus.BUDGET: "KILLED",
+}
+"""MLflow has four words for how a run ended; ours is in the tag ``runner.status``."""
+
+
+def create_run(name: str, tags: Mapping[str, str], launch: Mapping[str, str], parent: str = "") -> Operation:
+    """A new run; ``launch``: the tags that name the process that made it."""
+    said = {"mlflow.source.name": "runner", "mlflow.source.type": "LOCAL", "runner.status": "running"}
+    with contextlib.suppress(OSError, KeyError):  # a container may run as a user that has no name
+        said["mlflow.user"] = getpass.getuser()
+    if parent:
+        said["mlflow.parentRunId"] = parent
+    return {
+        "op": "create_run",
+        "name": t.shorten(name, 250),
+        "tags": {**said, **launch, **tags},
+        "start_ms": int(time.time() * 1000),
+    }
+
+
+def choices(run: str, given: Mapping[str, Any], overrides: Sequence[str]) -> list[Operation]:
+    """Params for every choice and every override; what is too long to read there becomes an artifact."""
+    shown = {t.param_name(key): t.value_text(value) for key, value in given.items()}
+    for override in overrides:
+        key, _, value = override.partition("=")
+        # What the choices name already is not said twice; the rest are groups, such as embedder=openai.
+        shown.setdefault(t.param_name(key.lstrip("+~")), t.clean(value))
+    operations: list[Operation] = []
+    for key, value in shown.items():
+        if len(value) > t.PARAM_VALUE_LIMIT:
+            path = f"choices/{key.replace('/', '_')}.txt"
+            operations.append({"op": "text", "run": run, "path": path, "text": value})
+            shown[key] = f"{t.shorten(value, 80)} (whole text: artifact {path})"
+    operations.insert(0, {"op": "params", "run": run, "items": shown})
+    if overrides:
+        operations.append({"op": "tags", "run": run, "items": {"runner.overrides": " ".join(overrides)}})
+    return operations
+
+
+def artifacts(run: str, files: Mapping[str, str | Path]) -> list[Operation]:
+    """Texts as they are, files by their path."""
+    return [
+        {"op": "file", "run": run, "path": path, "file": str(content.absolute())}
+        if isinstance(content, Path)
+        else {"op": "text", "run": run, "path": path, "text": t.clean(content)}
+        for path, content in files.items()
+    ]
+
+
+def metrics(run: str, values: Mapping[str, float]) -> list[Operation]:
+    """Means and counts; what is not a finite number is left out, as it says nothing."""
+    finite = {t.param_name(key): float(value) for key, value in values.items() if math.isfinite(value)}
+    return [{"op": "metrics", "run": run, "items": finite, "at_ms": int(time.time() * 1000)}] if finite else []
+
+
+def data_set(run: str, given: Sequence[Any], context: str) -> Operation:
+    """A question set or knowledge base as an input of the run."""
+    name, digest, size = given
+    return {"op": "data_set", "run": run, "name": name, "digest": digest, "size": size, "context": context}
+
+
+def prompts(run: str, texts: Iterable[RubricText]) -> list[Operation]:
+    """Registry entries for texts, each linked to the run; equal texts once."""
+    operations: dict[tuple[str, str], Operation] = {}
+    for given in texts:
+        name = t.prompt_name(given.kind, given.id)
+        operations.setdefault(
+            (name, given.text),
+            {
+                "op": "prompt",
+                "run": run,
+                "name": name,
+                "text": given.text,
+                "source": f"{given.id}@{given.version}" + (f" from {given.source}" if given.source else ""),
+                "tags": {"version": str(given.version), **({"hash": given.hash} if given.hash else {})},
+            },
+        )
+    return list(operations.values())
+
+
+def end(run: str, status: RunStatus, reason: str = "") -> list[Operation]:
+    """Close a run."""
+    said = {"runner.status": str(status), **({"runner.reason": reason} if reason else {})}
+    ended = {"op": "end", "run": run, "status": MLFLOW_STATUS[status], "at_ms": int(time.time() * 1000)}
+    return [{"op": "tags", "run": run, "items": said}, ended]
