@@ -1,0 +1,153 @@
+"""``kind: evidence``: a judge without a model. Words, numbers, dates, names and negation, mapped onto the scale.
+
+What it looks at follows from the rubric's inputs: with ``context`` whether the answer's statements are in it; with
+``reference`` whether the reference is in the answer; else whether the answer takes up the question. It knows nothing
+of meaning: a paraphrase in other words scores low, a contradiction in the same words scores high unless it turns a
+number, a date or a negation. A second opinion that costs nothing, and what stands in where there is no model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from runner.calls.requests import ChatRequest
+from runner.config.schema import Judge
+from runner.judging.combining import combine_verdicts, not_applicable
+from runner.judging.inputs import Inputs, Missing, gather
+from runner.judging.rubrics import rubric_hash
+from runner.judging.scales import from_share, label_of
+from runner.judging.support import Support, support
+from runner.records import Answer, Question, Reason, Retrieved, Score, Verdict, VerdictStatus
+from runner.text import (
+    SentenceKind,
+    content_words,
+    coverage,
+    dates,
+    kind_of,
+    months,
+    numbers,
+    only_refuses,
+    sentences,
+    stating_sentences,
+    words,
+)
+
+if TYPE_CHECKING:
+    from runner.calls import Door
+
+PASS_SHARE = 0.6
+"""The share that stands for the pass mark; 0.84 right on 44 natural answers of small models, chosen before the run."""
+
+_ASKS_FOR_NUMBER = ("how many", "how much", "how long", "how often", "what percentage", "how far", "how late")
+_ASKS_FOR_TIME = ("when", "what date", "by when", "until when", "what is the deadline", "what day", "which day")
+_ASKS_YES_NO = frozenset(
+    "is are was were do does did can could may must should will would has have am need".split()  # noqa: SIM905
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A share between 0 and 1 and what it rests on."""
+
+    share: float
+    explanation: str
+
+
+def grounding(question: str, answer: str, passages: tuple[str, ...]) -> Finding | None:
+    """The support of the answer's weakest statement; ``None`` where it states nothing."""
+    supports = [support(statement, question, passages) for statement in stating_sentences(answer)]
+    if not supports:
+        return None
+    weakest = min(supports, key=lambda each: each.share)
+    return Finding(weakest.share, _weakest_words(weakest))
+
+
+def _weakest_words(weakest: Support) -> str:
+    why = f"; {weakest.explanation}" if weakest.explanation else ""
+    return f'Weakest statement: "{weakest.statement}" (support {weakest.share:.2f}{why}).'
+
+
+def topicality(question: str, answer: str) -> Finding:
+    """How much the answer takes up the question: its words, or the kind of thing that it asks for."""
+    if only_refuses(answer):
+        return Finding(0.0, "The answer only says that there is none.")
+    shared = coverage(content_words(question), content_words(answer))
+    kind = _fitting_kind(question, answer)
+    # A short right answer ("January 15.") shares no word with its question, but is of the kind asked for.
+    share = max(shared, 0.75 + 0.25 * shared) if kind else min(1.0, 1.3 * shared)
+    words_ = f"{shared:.0%} of the question's words are taken up"
+    return Finding(share, f"{words_}{f'; it holds {kind}, as asked' if kind else ''}.")
+
+
+def _fitting_kind(question: str, answer: str) -> str:
+    asked = " ".join(words(question))
+    begins = asked.split(" ", 1)[0]
+    if asked.startswith(_ASKS_FOR_NUMBER) and numbers(answer):
+        return "a number"
+    if asked.startswith(_ASKS_FOR_TIME) and (dates(answer) or months(answer) or numbers(answer)):
+        return "a time"
+    first = words(answer)[:1]
+    if begins in _ASKS_YES_NO and first in (["yes"], ["no"]):
+        return "a yes or no"
+    return ""
+
+
+def reference(question: str, expected: str, answer: str) -> Finding:
+    """How much of the reference answer is in the answer; a number or date of the reference must be."""
+    if only_refuses(answer) or only_refuses(expected):
+        same = only_refuses(answer) and only_refuses(expected)
+        return Finding(float(same), "Both say that there is no answer." if same else "Only one of the two refuses.")
+    supports = [support(sentence, question, (answer,)) for sentence in sentences(expected)]
+    stating = [each for each in supports if kind_of(each.statement) is SentenceKind.CONTENT] or supports
+    # The key information is rarely in all sentences of a reference: their mean, but no better than the first allows.
+    mean = sum(each.share for each in stating) / len(stating)
+    weakest = min(stating, key=lambda each: each.share)
+    share = min(mean, (stating[0].share + 1) / 2)
+    return Finding(min(1.0, 1.25 * share), f"Of the reference least in the answer: {_weakest_words(weakest)[19:]}")
+
+
+class EvidenceJudge:
+    """Scores answers without a model; the same answer always gets the same score."""
+
+    def __init__(self, name: str, judge: Judge, door: Door | None = None) -> None:
+        self.name = name
+        self.rubric_hash = rubric_hash(judge.rubric)
+        self._judge = judge
+
+    def requests(self, question: Question, retrieved: tuple[Retrieved, ...], answer: Answer) -> tuple[ChatRequest, ...]:
+        """Nothing: no model is asked."""
+        return ()
+
+    async def score(self, question: Question, retrieved: tuple[Retrieved, ...], answer: Answer) -> Score:
+        """The score of one answer."""
+        rubric = self._judge.rubric
+        inputs = gather(rubric, question, retrieved, answer)
+        if isinstance(inputs, Missing):
+            reason, detail = inputs.reason, inputs.detail
+        else:
+            finding = look(inputs)
+            if finding is not None:
+                value = from_share(rubric.scale, finding.share, PASS_SHARE)
+                verdict = Verdict(
+                    status=VerdictStatus.SCORED,
+                    score=value,
+                    label=label_of(rubric.scale, value),
+                    reasoning=finding.explanation,
+                )
+                return combine_verdicts(
+                    self.name, rubric, [verdict], how="mean", model="evidence", content_hash=self.rubric_hash
+                )
+            reason, detail = Reason.ABSTAINED, "the answer states nothing that the context could support"
+        return not_applicable(self.name, rubric, reason, detail, model="evidence", content_hash=self.rubric_hash)
+
+
+def look(inputs: Inputs) -> Finding | None:
+    """What the evidence says about these inputs; ``None`` where the answer states nothing to be checked."""
+    texts = inputs.texts
+    question, answer = texts.get("question", ""), texts.get("answer", "")
+    if inputs.passages:
+        return grounding(question, answer, inputs.passages)
+    if "reference" in texts:
+        return reference(question, texts["reference"], answer)
+    return topicality(question, answer)

@@ -1,0 +1,114 @@
+"""A judge that is a model: asks with the rubric, reads the reply, asks once more where it cannot be read."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from runner.calls import calling
+from runner.calls.requests import ChatRequest, Reply
+from runner.config.schema import Judge
+from runner.errors import JobStopped
+from runner.judging.combining import combine_verdicts, not_applicable
+from runner.judging.inputs import Missing, gather
+from runner.judging.modes import Mode, ProbabilityWeighted, StatedVerdict
+from runner.judging.prompts import judge_messages, reask_messages
+from runner.judging.replies import Unreadable
+from runner.judging.rubrics import rubric_hash
+from runner.judging.schemas import reply_schema
+from runner.records import Answer, Question, Retrieved, Score, Stage, Verdict, VerdictStatus
+
+if TYPE_CHECKING:
+    from runner.calls import Door
+
+
+class ModelJudge:
+    """Scores answers by one rubric with one model; ``repeats`` independent verdicts come down to one score."""
+
+    def __init__(self, name: str, judge: Judge, door: Door) -> None:
+        self.name = name
+        self.rubric_hash = rubric_hash(judge.rubric)
+        self._judge = judge
+        self._door = door
+        self._mode: Mode = ProbabilityWeighted() if judge.scoring == "probability" else StatedVerdict()
+        self._endpoint = door.endpoint(judge.endpoint, judge.model)
+
+    def requests(self, question: Question, retrieved: tuple[Retrieved, ...], answer: Answer) -> tuple[ChatRequest, ...]:
+        """What the model would be asked about this answer, without any re-ask; nothing is sent."""
+        inputs = gather(self._judge.rubric, question, retrieved, answer)
+        if isinstance(inputs, Missing):
+            return ()
+        judge = self._judge
+        first = ChatRequest(
+            endpoint=self._endpoint,
+            model=judge.model,
+            messages=judge_messages(judge.rubric, inputs.texts, reasoning=self._mode.reasoning),
+            max_tokens=judge.max_tokens,
+            temperature=judge.temperature,
+            schema_name=f"{judge.rubric.id}_verdict".replace(".", "_")[:64],
+            schema=reply_schema(judge.rubric.scale, reasoning=self._mode.reasoning),
+            top_logprobs=self._mode.top_logprobs,
+        )
+        return tuple(replace(first, repeat=repeat) for repeat in range(judge.repeats))
+
+    async def score(self, question: Question, retrieved: tuple[Retrieved, ...], answer: Answer) -> Score:
+        """The score of one answer; failures are in its status. Only errors that end the run are raised."""
+        judge = self._judge
+        inputs = gather(judge.rubric, question, retrieved, answer)
+        if isinstance(inputs, Missing):
+            return not_applicable(
+                self.name, judge.rubric, inputs.reason, inputs.detail, model=judge.model, content_hash=self.rubric_hash
+            )
+        with calling(stage=Stage.JUDGE):
+            verdicts = await side_by_side(
+                self._verdict(request) for request in self.requests(question, retrieved, answer)
+            )
+        return combine_verdicts(
+            self.name, judge.rubric, verdicts, how=judge.combine, model=judge.model, content_hash=self.rubric_hash
+        )
+
+    async def _verdict(self, request: ChatRequest) -> Verdict:
+        first = await self._door.chat(request)
+        verdict, problem = self._read(request, (first,))
+        if problem is None:
+            return verdict
+        again = replace(request, messages=reask_messages(request.messages, first.text, problem.detail), reask=1)
+        second = await self._door.chat(again)
+        return self._read(request, (first, second))[0]
+
+    def _read(self, request: ChatRequest, replies: tuple[Reply, ...]) -> tuple[Verdict, Unreadable | None]:
+        """The verdict of the last reply, and the problem where one more question may help."""
+        reply = replies[-1]
+        calls = tuple(each.call for each in replies)
+        verdict = Verdict(status=VerdictStatus.FAILED, raw=reply.text, repeat=request.repeat, calls=calls)
+        if not reply.ok:
+            return replace(verdict, reason=reply.reason, detail=reply.detail), None
+        if "top_logprobs" in reply.call.requested or "logprobs" in reply.call.requested:
+            raise JobStopped(
+                f"judges.{self.name}: {self._judge.model} gives no log probabilities, which scoring=probability needs; "
+                f"say judges.{self.name}.scoring=verdict"
+            )
+        reading = self._mode.read(self._judge.rubric, reply)
+        if isinstance(reading, Unreadable):
+            return replace(verdict, reason=reading.reason, detail=reading.detail), reading
+        return (
+            replace(
+                verdict,
+                status=VerdictStatus.SCORED,
+                score=reading.score,
+                label=reading.label,
+                reasoning=reading.reasoning,
+            ),
+            None,
+        )
+
+
+async def side_by_side(coroutines: Iterable[Coroutine[Any, Any, Any]]) -> list[Any]:
+    """Runs them together. All of them end, since what is on the wire is paid for; then the first error is raised."""
+    outcomes = await asyncio.gather(*coroutines, return_exceptions=True)
+    for outcome in outcomes:
+        if isinstance(outcome, BaseException):
+            raise outcome
+    return list(outcomes)
