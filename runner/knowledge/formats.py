@@ -1,4 +1,4 @@
-"""One file of prose (Markdown, text, HTML, PDF, DOCX) → its text and title. Optional libraries are named when missing."""
+"""One file of prose (Markdown, text, HTML, PDF, DOCX) → its text and title. Says which optional library is missing."""
 
 from __future__ import annotations
 
