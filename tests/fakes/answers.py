@@ -16,8 +16,11 @@ from typing import Any
 
 ABSTENTION = "The context does not say."
 _STOP = frozenset(
-    """a an and are as at be by can do does for from have how i if in is it its me my of on or the their there they this
-    to was what when where which who why will with you your must may should would could about any not no""".split()
+    re.findall(
+        r"\w+",
+        "a an and are as at be by can do does for from have how i if in is it its me my of on or the their there they "
+        "this to was what when where which who why will with you your must may should would could about any not no",
+    )
 )
 _SECTION = re.compile(
     r"<(question|context|answer|reference)\b[^<>]*>(.*?)</\1\b[^<>]*>|"
@@ -103,7 +106,7 @@ def generated(prompt: str) -> str:
 
 
 def support(prompt: str) -> float:
-    """0 to 1: how much of the answer's words the context holds (else: of the reference's or the question's, the answer)."""
+    """0 to 1: the share of the answer's words in the context; else of the reference's (question's) in the answer."""
     found = sections(prompt)
     answer = words(found.get("answer", ""))
     if "answer" not in found:
@@ -125,7 +128,7 @@ def schema_of(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def conforming(schema: Mapping[str, Any], share: float, prose: str, root: Mapping[str, Any] | None = None) -> Any:
-    """A value that follows the schema; its place on an enum or a range is ``share`` of the way up (labels: best first)."""
+    """A value that follows the schema, ``share`` of the way up an enum or a range (labels: best first)."""
     root = root or schema
     if "$ref" in schema:
         target: Any = root
@@ -173,8 +176,8 @@ def says(body: Mapping[str, Any]) -> str:
 
 
 def log_probabilities(body: Mapping[str, Any], text: str, top: int) -> list[dict[str, Any]]:
-    """One entry a token of ``text`` (words, blanks and signs). Values of an enum and yes/no get a real spread over their
-    alternatives around ``support``; other tokens are near certain."""
+    """One entry a token of ``text`` (words, blanks and signs). Values of an enum, yes and no get a real spread over
+    their alternatives around ``support``; other tokens are near certain."""
     share = support(prompt_of(body))
     enums = re.findall(r'"enum": (\[[^\]]*\])', json.dumps(schema_of(body) or {}))
     values = [str(value) for listed in enums for value in json.loads(listed)]

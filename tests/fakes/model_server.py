@@ -24,7 +24,7 @@ from aiohttp import web
 
 from tests.fakes import replies
 from tests.fakes.answers import prompt_of
-from tests.fakes.faults import Fault, Rule, draw, error, fault, http_answer
+from tests.fakes.faults import Fault, Rule, draw, fault, http_answer
 
 __all__ = ["ModelServer", "Request", "Tokens", "fault"]
 
@@ -77,8 +77,8 @@ class ModelServer:
         headers: Mapping[str, str] | None = None,
         port: int = 0,
     ) -> None:
-        """``models``: names that exist (others are 404; ``None``: all). ``refuses``: parameters by model that get a 400.
-        ``api_key``: other keys are 401. ``headers``: sent with every answer, such as ``x-ratelimit-…``."""
+        """``models``: names that exist (others are 404; ``None``: all). ``refuses``: parameters by model that get a
+        400. ``api_key``: other keys are 401. ``headers``: sent with every answer, such as ``x-ratelimit-…``."""
         self.latency_s, self.seed, self.api_key, self.dimensions = latency_s, seed, api_key, dimensions
         self.models = None if models is None else list(models)
         self.refuses = {model: set(names) for model, names in (refuses or {}).items()}

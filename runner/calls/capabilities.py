@@ -1,0 +1,88 @@
+"""What a model refuses: known beforehand where that is certain, learned from the first 400 that names it otherwise.
+
+The ledger key is made from the request as it was meant; ``adapt`` comes after it, so nothing here changes a key.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Capabilities"]
+
+REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """Parameters that models with such a name refuse."""
+
+    pattern: re.Pattern[str]
+    refused: tuple[str, ...]
+
+
+_DATE = r"(-\d{4}-\d{2}-\d{2})?$"
+_REASONING = ("temperature", "top_p", "logprobs")
+_KNOWN = (
+    # OpenAI's reasoning models without effort `none`: no sampling parameters at all.
+    _Known(re.compile(rf"^(gpt-5(-mini|-nano|-pro|-codex)?|o\d(-mini|-pro|-preview)?){_DATE}"), _REASONING),
+    # Reported to take temperature 1 only.
+    _Known(re.compile(rf"^gpt-5\.6(-sol|-terra|-luna)?{_DATE}"), ("temperature",)),
+    # 5.1 to 5.5 take sampling parameters at their default effort: nothing is dropped before they say so.
+    _Known(re.compile(r"^(gpt-5|o\d)"), ("max_tokens",)),
+)
+_KNOWN_PROVIDERS = ("openai",)
+"""A compatible server may give any model any name, so the table does not speak about it."""
+
+_RENAMED = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
+_GO_TOGETHER = {"logprobs": ("logprobs", "top_logprobs"), "top_logprobs": ("logprobs", "top_logprobs")}
+_ONLY_DEFAULT = {"temperature": 1, "top_p": 1}
+"""A refused parameter with its default value changes nothing, so it is left out without being called refused."""
+
+
+class Capabilities:
+    """What is known and what was learned in this sweep; safe from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._learned: dict[tuple[str, str, str], frozenset[str]] = {}
+
+    def refuse(self, provider: str, model: str, parameter: str, *, server: str = "") -> None:
+        """Remember that the model refuses this parameter. ``server``: the base URL, where two may differ."""
+        with self._lock:
+            key = (provider, model, server)
+            told = self._learned.get(key, frozenset())
+            # The opposite name was wrong before: a model takes one of the two.
+            self._learned[key] = (told - {_RENAMED.get(parameter, "")}) | {parameter}
+
+    def refused(self, provider: str, model: str, *, server: str = "") -> frozenset[str]:
+        """All parameters that this model is known to refuse."""
+        learned = self._learned.get((provider, model, server), frozenset())
+        if provider not in _KNOWN_PROVIDERS:
+            return learned
+        certain = {name for entry in _KNOWN if entry.pattern.match(model) for name in entry.refused}
+        return learned | {name for name in certain if _RENAMED.get(name) not in learned}
+
+    def adapt(
+        self, provider: str, model: str, body: Mapping[str, Any], *, server: str = ""
+    ) -> tuple[dict[str, Any], dict[str, str]]:
+        """(the body to send, what was left out of it as ``{"temperature": "refused"}``). The body given stays as it is.
+
+        An output limit is never left out, only renamed; renaming is not listed.
+        """
+        sent, left_out = dict(body), {}
+        for parameter in sorted(self.refused(provider, model, server=server)):
+            other = _RENAMED.get(parameter)
+            if other is not None:
+                if parameter in sent:
+                    sent.setdefault(other, sent.pop(parameter))
+                continue
+            for name in _GO_TOGETHER.get(parameter, (parameter,)):
+                if name in sent:
+                    value = sent.pop(name)
+                    if _ONLY_DEFAULT.get(name) != value:
+                        left_out[name] = REFUSED
+        return sent, left_out
