@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from runner.errors import ConfigurationError
+
 _PACKAGE = Path(__file__).resolve().parent.parent
 
 
@@ -24,13 +26,37 @@ def shipped_experiments() -> Path:
     return _shipped("experiments")
 
 
+GROUPS: tuple[str, ...] = (
+    "stack", "knowledge_base", "questions", "embedder", "retriever", "generator", "prompt", "judge", "rubric",
+    "prices", "budget", "tracking", "launch", "gate", "experiment", "debug", "machine",
+)  # fmt: skip
+"""The groups of the configuration: one folder each in ``conf``."""
+
+
 def user_conf() -> Path | None:
-    """The user's own ``conf`` folder: ``$RUNNER_CONF``, else ``./conf`` if there is one that is not the shipped one."""
+    """The user's own ``conf`` folder: ``$RUNNER_CONF``, else ``./conf`` where it is meant for us.
+
+    ./conf may belong to another Hydra application: it counts where it holds at least one of our groups and no primary
+    configuration of somebody else (ours has ``schema`` in its defaults).
+    ``None`` where there is none or where it is the shipped one. Raises ConfigurationError where ``$RUNNER_CONF`` names
+    no folder.
+    """
     named = os.environ.get("RUNNER_CONF")
-    folder = Path(named) if named else Path.cwd() / "conf"
+    folder = Path(named).expanduser() if named else Path.cwd() / "conf"
+    if named and not folder.is_dir():
+        raise ConfigurationError(f"RUNNER_CONF: there is no folder {named}; correct the variable or unset it")
     if not folder.is_dir() or folder.resolve() == shipped_conf().resolve():
         return None
+    if not named and not _meant_for_us(folder):
+        return None
     return folder.resolve()
+
+
+def _meant_for_us(folder: Path) -> bool:
+    primary = folder / "config.yaml"
+    if primary.is_file() and "schema" not in primary.read_text(encoding="utf-8", errors="replace"):
+        return False
+    return any((folder / group).is_dir() for group in GROUPS)
 
 
 def home() -> Path:
@@ -72,3 +98,13 @@ def find(path: str) -> Path | None:
         if any(sign in str(candidate) for sign in "*?[") and next(folder.glob(str(candidate)), None) is not None:
             return folder / candidate
     return None
+
+
+def find_instructions(name: str) -> Path | None:
+    """A rubric's ``instructions_file``: beside the rubric files (yours first), else as any other relative path."""
+    if not Path(name).is_absolute():
+        mine = user_conf()
+        for folder in (*((mine,) if mine else ()), shipped_conf()):
+            if (folder / "rubric" / name).is_file():
+                return folder / "rubric" / name
+    return find(name)

@@ -1,0 +1,245 @@
+"""From overrides to jobs: composes every job of a sweep, and gathers everything that is wrong with any of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from runner.config import schema
+from runner.config.environment import origins
+from runner.config.hydra_errors import explain, sweep_without_flag, with_origin
+from runner.config.jobs import Job
+from runner.config.keys import FileHashes, job_key
+from runner.config.names import job_names
+from runner.config.problems import merged
+from runner.config.search_path import ConfigSource, active_source, config_loader
+from runner.config.secrets import in_overrides, masked_yaml
+from runner.config.validation import check, missing_values, unknown_keys
+from runner.errors import ConfigurationError, Problem
+
+if TYPE_CHECKING:
+    from hydra.core.config_loader import ConfigLoader
+    from hydra.types import RunMode
+    from omegaconf import DictConfig
+
+
+@dataclass(frozen=True)
+class Composed:
+    """All jobs that could be composed, and what is wrong with these and with the others."""
+
+    jobs: tuple[Job, ...]
+    problems: tuple[Problem, ...]
+
+
+def compose_jobs(
+    overrides: Sequence[str], *, multirun: bool, source: ConfigSource | None = None
+) -> tuple[Job, ...]:
+    """The jobs that these overrides mean, in the order of the sweep.
+
+    With ``multirun`` comma lists are swept over, and so are the ``hydra.sweeper.params`` of an experiment, where the
+    command line does not say otherwise. Raises ConfigurationError with everything that cannot be composed; ranges and
+    the like are for ``check``.
+    """
+    composed = compose(overrides, multirun=multirun, source=source)
+    if composed.problems:
+        raise ConfigurationError(composed.problems)
+    return composed.jobs
+
+
+def compose_one(overrides: Sequence[str] = (), *, source: ConfigSource | None = None) -> Job:
+    """The one job that these overrides mean. Raises ConfigurationError."""
+    return compose_jobs(overrides, multirun=False, source=source)[0]
+
+
+def prepare(overrides: Sequence[str], *, multirun: bool, source: ConfigSource | None = None) -> tuple[Job, ...]:
+    """Composes and checks. Raises one ConfigurationError with all problems of all jobs of both kinds."""
+    composed = compose(overrides, multirun=multirun, source=source)
+    problems = merged([*composed.problems, *check(composed.jobs)])
+    if problems:
+        raise ConfigurationError(problems)
+    return composed.jobs
+
+
+def compose(overrides: Sequence[str], *, multirun: bool, source: ConfigSource | None = None) -> Composed:
+    """Like ``compose_jobs``, but hands back the problems beside the jobs."""
+    secrets = in_overrides(overrides)
+    if secrets:
+        raise ConfigurationError(secrets)
+    with config_loader(source) as loader:
+        composer = _Composer(loader, (source or active_source()))
+        try:
+            batch = composer.split(overrides) if multirun else composer.single(overrides)
+        except ConfigurationError as error:
+            if not error.problems:
+                raise
+            return Composed((), error.problems)
+        return composer.compose_batch(batch)
+
+
+_remembered: dict[tuple[str, ...], Job] = {}
+
+
+def remember(jobs: Sequence[Job]) -> None:
+    """Keeps jobs that are checked already, so that ``compose_batch`` need not compose them again."""
+    _remembered.clear()
+    _remembered.update({job.overrides: job for job in jobs})
+
+
+def compose_batch(batch: Sequence[Sequence[str]], *, source: ConfigSource | None = None) -> Composed:
+    """The jobs of a sweep that is already split into the overrides of each job (what a Hydra launcher gets)."""
+    known = [_remembered.get(tuple(overrides)) for overrides in batch]
+    if all(known):
+        return Composed(tuple(job for job in known if job is not None), ())
+    with config_loader(source) as loader:
+        return _Composer(loader, (source or active_source())).compose_batch(batch)
+
+
+@dataclass
+class _Draft:
+    overrides: tuple[str, ...]
+    config: schema.Config | None
+    problems: list[Problem]
+    resolved_yaml: str = ""
+    origins: Mapping[str, str] = field(default_factory=dict)
+    choices: Mapping[str, str] = field(default_factory=dict)
+
+
+class _Composer:
+    def __init__(self, loader: ConfigLoader, source: ConfigSource) -> None:
+        self._loader = loader
+        self._source = source
+        self._hashes = FileHashes()
+
+    def single(self, overrides: Sequence[str]) -> list[tuple[str, ...]]:
+        """The overrides of the one job. Raises ConfigurationError where they mean a sweep."""
+        problems = sweep_without_flag(self._parse(overrides))
+        if problems:
+            raise ConfigurationError(problems)
+        return [tuple(overrides)]
+
+    def split(self, overrides: Sequence[str]) -> list[tuple[str, ...]]:
+        """The overrides of each job of the sweep. Raises ConfigurationError."""
+        from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+        from hydra.types import RunMode
+
+        parsed = self._parse(overrides)
+        for override in parsed:
+            if override.is_sweep_override() and not override.is_discrete_sweep():
+                where = override.input_line or override.key_or_group
+                raise ConfigurationError([Problem(where, "only lists and ranges can be swept", "write key=1,2,3")])
+        # What is wrong besides shows up again, and with better words, when each job is composed.
+        master, problems = self._load(overrides, RunMode.MULTIRUN)
+        if master is None:
+            raise ConfigurationError(problems)
+        params = dict(master.hydra.sweeper.get("params") or {})
+        lines = [*(f"{key}={value}" for key, value in params.items()), *overrides]
+        application = [override for override in self._parse(lines) if not override.is_hydra_override()]
+        return [tuple(job) for job in BasicSweeper.split_arguments(application, None)[0]]
+
+    def compose_batch(self, batch: Sequence[Sequence[str]]) -> Composed:
+        drafts = [self._compose(tuple(overrides), in_sweep=len(batch) > 1) for overrides in batch]
+        return Composed(self._jobs(drafts), merged([problem for draft in drafts for problem in draft.problems]))
+
+    def _jobs(self, drafts: Sequence[_Draft]) -> tuple[Job, ...]:
+        fallback = next((draft.config.name for draft in drafts if draft.config), "default")
+        names = job_names([draft.overrides for draft in drafts], fallback)
+        jobs = []
+        for number, (draft, name) in enumerate(zip(drafts, names, strict=True)):
+            if draft.config is None:
+                continue
+            sources = self._hashes.sources(draft.config)
+            jobs.append(
+                Job(
+                    key=job_key(draft.config, sources),
+                    name=name,
+                    config=draft.config,
+                    overrides=draft.overrides,
+                    number=number,
+                    sources=sources,
+                    resolved_yaml=draft.resolved_yaml,
+                    origins=draft.origins,
+                    group_choices=draft.choices,
+                )
+            )
+        return tuple(jobs)
+
+    def _compose(self, overrides: tuple[str, ...], *, in_sweep: bool) -> _Draft:
+        from hydra.types import RunMode
+
+        node, problems = self._load(overrides, RunMode.RUN)
+        if node is None:
+            return _Draft(overrides, None, problems)
+        swept = dict(node.hydra.sweeper.get("params") or {})
+        choices = {key: str(value) for key, value in node.hydra.runtime.choices.items() if not key.startswith("hydra")}
+        problems.extend(_misplaced_sweep(overrides, swept, choices, in_sweep=in_sweep))
+        return _resolve(node, overrides, problems, choices)
+
+    def _load(self, overrides: Sequence[str], mode: RunMode) -> tuple[DictConfig | None, list[Problem]]:
+        """The composed configuration, and what is wrong with it.
+
+        Hydra stops at the first problem. Where an override is the cause, the composition goes on without it, so that
+        everything is said at once.
+        """
+        remaining, problems = list(overrides), list[Problem]()
+        while True:
+            try:
+                return self._loader.load_configuration(self._source.primary, remaining, mode), problems
+            except Exception as error:  # Hydra raises its own, OmegaConf's, YAML's and built-in errors
+                explanation = explain(error, remaining, self._loader, self._source)
+                problems.extend(explanation.problems)
+                if explanation.culprit not in remaining:
+                    return None, problems
+                remaining.remove(explanation.culprit)
+
+    def _parse(self, overrides: Sequence[str]) -> list[Any]:
+        from hydra.core.override_parser.overrides_parser import OverridesParser
+        from hydra.errors import HydraException
+
+        parser = OverridesParser.create(config_loader=self._loader)
+        parsed, problems = [], []
+        for line in overrides:
+            try:
+                parsed.extend(parser.parse_overrides([line]))
+            except HydraException as error:
+                problems.extend(explain(error, [line], self._loader, self._source).problems)
+        if problems:
+            raise ConfigurationError(problems)
+        return parsed
+
+
+def _misplaced_sweep(
+    overrides: Sequence[str], swept: Mapping[str, str], choices: Mapping[str, str], *, in_sweep: bool
+) -> list[Problem]:
+    """An experiment that holds a sweep: without ``-m`` it would be one job, and swept over it would lose its sweep."""
+    given = {override.partition("=")[0].lstrip("+") for override in overrides}
+    if not swept or set(swept) <= given:
+        return []
+    name = choices.get("experiment", "")
+    what = f"it sweeps over {', '.join(swept)}"
+    if in_sweep:
+        return [Problem(f"experiment={name}", f"{what}, which is lost when experiments are swept over themselves",
+                        "start the experiments one by one")]  # fmt: skip
+    return [Problem(f"experiment={name}", what, "add -m to launch its jobs")]
+
+
+def _resolve(
+    node: DictConfig, overrides: tuple[str, ...], problems: list[Problem], choices: Mapping[str, str]
+) -> _Draft:
+    from omegaconf import OmegaConf, open_dict
+
+    with open_dict(node):
+        del node["hydra"]
+    decided = origins(node)
+    missing = missing_values(node)
+    problems.extend(missing)
+    try:
+        config = OmegaConf.to_object(node)
+        container = OmegaConf.to_container(node, resolve=True)
+    except Exception as error:
+        explained = [with_origin(problem, decided) for problem in explain(error, overrides, None, None).problems]
+        return _Draft(overrides, None, [*problems, *explained])
+    assert isinstance(config, schema.Config)
+    assert isinstance(container, dict)
+    problems.extend(unknown_keys(container))
+    return _Draft(overrides, config, problems, masked_yaml(container), decided, choices)

@@ -1,0 +1,126 @@
+"""Checks composed jobs before anything is paid: ranges, rules between keys, files, keys of APIs, secrets."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from runner.config import rules
+from runner.config.hydra_errors import with_origin
+from runner.config.jobs import Job
+from runner.config.problems import merged
+from runner.config.schema import Config
+from runner.config.secrets import in_values
+from runner.config.structure import unfit
+from runner.errors import Problem
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+    from pydantic import TypeAdapter
+
+
+def check(jobs: Sequence[Job]) -> list[Problem]:
+    """Everything that is wrong with any of the jobs, each thing once; empty where all can start.
+
+    A problem that only some jobs have is said with the job's name.
+    """
+    found = [[with_origin(problem, job.origins) for problem in _check_one(job)] for job in jobs]
+    shared = set.intersection(*(set(problems) for problems in found)) if found else set()
+    named = [
+        problem if problem in shared else dataclasses.replace(problem, where=f"{problem.where} (job {job.name})")
+        for job, problems in zip(jobs, found, strict=True)
+        for problem in problems
+    ]
+    return list(merged([*named, *rules.missing_api_keys([job.config for job in jobs])]))
+
+
+def _check_one(job: Job) -> list[Problem]:
+    values = dataclasses.asdict(job.config)
+    problems = list(_out_of_range(values))
+    wrong = {problem.where for problem in problems}
+    problems.extend(p for p in rules.between_keys(job.config) if p.where not in wrong)
+    problems.extend(rules.missing_files(job.config))
+    problems.extend(in_values(values, job.origins))
+    return problems
+
+
+@functools.cache
+def _adapter() -> TypeAdapter[Config]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Config)
+
+
+def _out_of_range(values: dict[str, Any]) -> Iterator[Problem]:
+    from pydantic import ValidationError
+
+    try:
+        _adapter().validate_python(values)
+    except ValidationError as error:
+        for detail in error.errors(include_url=False):
+            yield _in_words(detail)
+
+
+def _in_words(detail: Any) -> Problem:
+    where = ""
+    for part in detail["loc"]:
+        if isinstance(part, int):
+            where += f"[{part}]"
+        elif part.startswith(("constrained-", "function-", "nullable", "int", "float", "str")) and "." not in part:
+            continue
+        else:
+            where = f"{where}.{part}" if where else part
+    kind, context, value = detail["type"], detail.get("ctx", {}), detail.get("input")
+    if kind == "string_pattern_mismatch":
+        pattern = context["pattern"]
+        if pattern.startswith("^(") and pattern.endswith(")$"):
+            return Problem(where, f"{value!r} is not one of {', '.join(pattern[2:-2].split('|'))}")
+        return Problem(where, f"{value!r} may hold only letters, digits, dots, hyphens and underscores")
+    words = {
+        "greater_than_equal": "must be at least {ge}",
+        "greater_than": "must be greater than {gt}",
+        "less_than_equal": "must be at most {le}",
+        "less_than": "must be less than {lt}",
+    }
+    if kind in words:
+        return Problem(where, f"{words[kind].format(**context)}, not {value}")
+    return Problem(where, f"{detail['msg'].lower()}, not {value!r}")
+
+
+def missing_values(node: DictConfig) -> list[Problem]:
+    """Keys that must be set and are not; each gets a placeholder, so that the rest can be checked too."""
+    from omegaconf import OmegaConf
+
+    found = []
+    for key in sorted(OmegaConf.missing_keys(node)):
+        found.append(Problem(key, "is not set", _EXAMPLES.get(key, f"write {key}=...")))
+        OmegaConf.update(node, key, _placeholder(node, key), force_add=True)
+    return found
+
+
+_EXAMPLES = {
+    "generator.model": "write the name that the server gives the model, such as generator.model=llama3.2",
+    "judge_defaults.model": "write the name that the server gives the model, such as judge_defaults.model=qwen3:8b",
+    "questions.path": "write questions.path=FILE, or choose a question set with questions=NAME",
+}
+
+
+def _placeholder(node: DictConfig, key: str) -> Any:
+    from omegaconf.errors import OmegaConfBaseException
+
+    from omegaconf import OmegaConf
+
+    for value in ("unset", 1, 1.0, [], {}):
+        try:
+            OmegaConf.update(node.copy(), key, value)
+        except OmegaConfBaseException:
+            continue
+        return value
+    return "unset"
+
+
+def unknown_keys(container: dict[str, Any]) -> list[Problem]:
+    """Keys that ``+key=value`` added and that nothing reads."""
+    return [problem for problem in unfit(container, Config) if problem.what == "there is no such key"]
