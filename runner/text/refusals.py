@@ -29,7 +29,7 @@ _SOURCE = (
 _NOT = r"(?:does not|do not|doesn't|don't|did not|didn't)"
 _HOLD = (
     r"(?:say|state|mention|contain|include|provide|specify|hold|give|cover|address|answer|indicate|tell|list|have|"
-    r"describe|explain|discuss|detail|offer|clarify|define|show|talk|refer|reveal|make)"
+    r"describe|explain|name|note|identify|report|discuss|detail|offer|clarify|define|show|talk|refer|reveal|make)"
 )
 _KNOW = (
     r"(?:know|have (?:any |enough |sufficient |the |that |this |access to )?(?:\w+ )?(?:information|details?|answers?|"

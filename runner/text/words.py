@@ -35,8 +35,8 @@ def stem(word: str) -> str:
     for ending, instead, least in (
         ("ies", "y", 5),
         ("sses", "ss", 6),
-        ("ications", "ic", 10),
-        ("ication", "ic", 9),
+        ("ications", "y", 10),
+        ("ication", "y", 9),
         ("ments", "", 8),
         ("ment", "", 7),
         ("ations", "", 9),
