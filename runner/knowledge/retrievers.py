@@ -1,5 +1,5 @@
-"""The retrievers: question → ranked chunks. Every kind ranks a pool of candidates that does not depend on ``top_k``,
-so that the result for a small ``top_k`` is always the beginning of the result for a larger one."""
+"""The retrievers: question → ranked chunks. Every kind ranks a pool of candidates that is the same for ``top_k`` 1 to
+50, so that the result for a small ``top_k`` is the beginning of the result for a larger one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 POOL = 50
-"""Candidates that are ranked for every question, at least; more where ``top_k`` is larger."""
+"""Candidates that are ranked for every question; twice as many where ``top_k`` is above 50, and so on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Retriever:
         All questions are embedded in batches and searched at once. What an earlier call with an equal question
         found is used again, and its embedding calls then cost nothing new.
         """
-        pool = max(POOL, top_k)
+        pool = POOL * -(-top_k // POOL)
         async with self._lock:
             known = {text for text, ranked in self._ranked.items() if ranked.pool >= pool}
             missing = list(dict.fromkeys(question.text for question in questions if question.text not in known))

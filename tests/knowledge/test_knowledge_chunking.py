@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import pytest
@@ -46,7 +47,7 @@ def chunkings(draw: st.DrawFn) -> Chunking:
 def test_spans_cover_the_text_and_overlaps_repeat_only_what_came_before(text: str, chunking: Chunking) -> None:
     found = spans(text, chunking)
     assert "".join(text[span.start + span.overlap : span.end] for span in found) == text
-    for before, span in zip(found, found[1:], strict=False):
+    for before, span in itertools.pairwise(found):
         assert span.start + span.overlap == before.end
         assert span.start > before.start
     assert all(span.end > span.start + span.overlap for span in found)
@@ -76,7 +77,7 @@ def test_token_windows_have_the_size_and_the_overlap(tokens: list[str], size: in
     windows = [text[span.start : span.end].split() for span in spans(text, Chunking("tokens", size, overlap))]
     assert all(len(window) == size for window in windows[:-1])
     assert 1 <= len(windows[-1]) <= size
-    for before, after in zip(windows, windows[1:], strict=False):
+    for before, after in itertools.pairwise(windows):
         assert before[len(before) - overlap :] == after[:overlap]
 
 

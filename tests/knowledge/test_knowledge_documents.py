@@ -114,7 +114,8 @@ def test_rows_without_an_id_column_are_named_by_file_and_row(folder: Path) -> No
 
 def test_html_gives_its_text_without_scripts_and_without_breaks_at_bold_words(folder: Path) -> None:
     page = """<html><head><title>Rules</title><style>p {}</style></head><body><h1>Rules</h1>
-    <p>A <b>bold</b> word &amp; a&nbsp;space.</p><script>alert(1)</script><ul><li>one</li><li>two</li></ul></body></html>"""
+    <p>A <b>bold</b> word &amp; a&nbsp;space.</p><script>alert(1)</script>
+    <ul><li>one</li><li>two</li></ul></body></html>"""
     (folder / "a.html").write_text(page, encoding="utf-8")
     (document,) = load_documents(base())
     assert document.title == "Rules"
