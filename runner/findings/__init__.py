@@ -1,0 +1,37 @@
+"""What statistics find: frozen results that travel to reports and tracking. Types only; nothing is computed here."""
+
+from runner.findings.agreement import Agreement, Coefficient, Confusion
+from runner.findings.calibration import BiasReadings, Calibration, Corrected, Estimate, FamilyCell
+from runner.findings.comparisons import (
+    Bounds,
+    Comparison,
+    Denominators,
+    Interval,
+    Measure,
+    PassRates,
+    Side,
+    Word,
+)
+from runner.findings.sweeps import Optimism, Standing, SweepComparison
+
+__all__ = [
+    "Agreement",
+    "BiasReadings",
+    "Bounds",
+    "Calibration",
+    "Coefficient",
+    "Comparison",
+    "Confusion",
+    "Corrected",
+    "Denominators",
+    "Estimate",
+    "FamilyCell",
+    "Interval",
+    "Measure",
+    "Optimism",
+    "PassRates",
+    "Side",
+    "Standing",
+    "SweepComparison",
+    "Word",
+]

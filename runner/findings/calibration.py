@@ -1,0 +1,88 @@
+"""What human labels say about a judge, and the judge's numbers corrected by them; readings of a judge's biases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from runner.findings.agreement import Agreement
+from runner.findings.comparisons import Interval
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A number with its doubt."""
+
+    value: float
+    standard_error: float | None
+    interval: Interval | None
+    labelled: int
+    """How many human labels it rests on."""
+    unlabelled: int
+    weight: float | None = None
+    """How far the judge is trusted (lambda of PPI++): 0 uses the labels alone, 1 leans on the judge fully."""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Corrected:
+    """A mean, or a difference of means, as the judge sees it and as the labels correct it."""
+
+    name: str
+    """A job, or ``A − B``."""
+    judge: float
+    humans: float | None
+    """The labels alone; ``None`` where this job has none."""
+    corrected: Estimate | None
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """A judge against human labels."""
+
+    judge: str
+    labelled: int
+    skipped: int
+    random_sample: bool
+    """Whether the labels are the sample that the tool drew; without it nothing is corrected."""
+    judge_human: Agreement | None
+    by_job: Mapping[str, Agreement]
+    human_human: Agreement | None
+    """The ceiling: two or more humans on the same answers."""
+    means: tuple[Corrected, ...]
+    differences: tuple[Corrected, ...]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyCell:
+    """The mean score that judges of one model family give to generators of another."""
+
+    generator_family: str
+    judge_family: str
+    mean: float
+    scored: int
+    same: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BiasReadings:
+    """What can be read about a judge without any label, at no cost."""
+
+    judge: str
+    scored: int
+    length_correlation: float | None
+    """Spearman, score against answer length in characters, within runs."""
+    length_interval: Interval | None
+    top_value: str | None
+    """The most frequent score."""
+    top_share: float | None
+    retest_share: float | None
+    """Share of pairs of repeats on one answer with the same score; ``None`` without repeats."""
+    retest_flip_rate: float | None
+    """Share of answers whose repeats fall on both sides of the pass mark."""
+    within_deviation: float | None
+    """Root mean square of the standard deviations over repeats."""
+    families: tuple[FamilyCell, ...]
+    warnings: tuple[str, ...]

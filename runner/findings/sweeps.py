@@ -1,0 +1,128 @@
+"""What the comparison of a whole sweep comes to: where each job stands, every pair, and who may be the best."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from runner.findings.comparisons import Comparison, Interval, Measure, Side
+
+if TYPE_CHECKING:
+    import pandas
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One job of the sweep among the others."""
+
+    side: Side
+    may_be_best: bool
+    """Whether it belongs to the set that cannot be told from the best."""
+    probability_best: float | None
+    """Share of resampled question sets in which it comes first."""
+    cost_per_answer: float | None
+    """US dollars for retrieving and answering, as if nothing had been cached; judging is not in it."""
+    cost_per_correct: float | None
+    """US dollars per answer that passes; ``None`` where a price is unknown or nothing passes."""
+    cost_per_correct_interval: Interval | None
+    """Fieller's, clustered; ``None`` where it has no upper end."""
+    on_pareto_front: bool
+    """No other job is at least as good for at most the money (and better in one of the two)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Optimism:
+    """What picking the best costs in honesty: its score on these questions is too high by about this much."""
+
+    best: str
+    observed: float
+    expected_drop: float
+    """Mean over resampled question sets: the winner's score there minus the same job's score here."""
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class SweepComparison:
+    """All jobs of a sweep on one metric."""
+
+    metric: str
+    measure: Measure
+    family: str
+    """Which pairs were looked at: ``all pairs`` or ``against NAME``."""
+    standings: tuple[Standing, ...]
+    """In the order of the sweep."""
+    pairs: tuple[Comparison, ...]
+    best: str | None
+    indistinguishable: tuple[str, ...]
+    """The jobs that may be the best (model confidence set at 95 %), the best first; ``()`` where it cannot be said."""
+    complete_questions: int
+    """Questions that every job scored: the base of the set, the simultaneous intervals and the optimism."""
+    critical_value: float | None
+    """Of the simultaneous intervals, on the scale of t."""
+    optimism: Optimism | None
+    sentences: tuple[str, ...]
+    """What to take home, most important first."""
+    seed: int
+
+    def to_frame(self) -> pandas.DataFrame:
+        """One row a pair, as a pandas DataFrame; undefined numbers are missing values."""
+        import pandas
+
+        return pandas.DataFrame([_row(pair, self) for pair in self.pairs])
+
+    def standings_frame(self) -> pandas.DataFrame:
+        """One row a job, as a pandas DataFrame."""
+        import pandas
+
+        return pandas.DataFrame([_standing(standing) for standing in self.standings])
+
+
+def _row(pair: Comparison, sweep: SweepComparison) -> dict[str, Any]:
+    costs = {standing.side.name: standing.cost_per_answer for standing in sweep.standings}
+    return {
+        "metric": pair.metric,
+        "measure": pair.measure.value,
+        "a": pair.a.name,
+        "b": pair.b.name,
+        "questions": pair.questions,
+        "asked": max(pair.a.counts.asked, pair.b.counts.asked),
+        "clusters": pair.clusters,
+        "mean_a": pair.mean_a,
+        "mean_b": pair.mean_b,
+        "difference": pair.difference,
+        "low": pair.interval.low if pair.interval else None,
+        "high": pair.interval.high if pair.interval else None,
+        "simultaneous_low": pair.simultaneous.low if pair.simultaneous else None,
+        "simultaneous_high": pair.simultaneous.high if pair.simultaneous else None,
+        "p": pair.p,
+        "p_holm": pair.p_holm,
+        "p_bh": pair.p_bh,
+        "p_permutation": pair.p_permutation,
+        "minimum_detectable": pair.minimum_detectable,
+        "cost_a": costs.get(pair.a.name),
+        "cost_b": costs.get(pair.b.name),
+        "verdict": pair.verdict.value,
+        "questions_needed": pair.questions_needed,
+        "sentence": pair.sentence,
+    }
+
+
+def _standing(standing: Standing) -> dict[str, Any]:
+    interval = standing.cost_per_correct_interval
+    return {
+        "job": standing.side.name,
+        "asked": standing.side.counts.asked,
+        "scored": standing.side.counts.scored,
+        "not_applicable": standing.side.counts.not_applicable,
+        "failed": standing.side.counts.failed,
+        "mean": standing.side.mean,
+        "standard_error": standing.side.standard_error,
+        "pass_rate": standing.side.pass_rate,
+        "may_be_best": standing.may_be_best,
+        "probability_best": standing.probability_best,
+        "cost_per_answer": standing.cost_per_answer,
+        "cost_per_correct": standing.cost_per_correct,
+        "cost_per_correct_low": interval.low if interval else None,
+        "cost_per_correct_high": interval.high if interval else None,
+        "on_pareto_front": standing.on_pareto_front,
+    }

@@ -1,0 +1,222 @@
+"""One pair of runs from its numbers to a ``Comparison``; the last step waits for the correction over the family."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from runner.findings import Bounds, Comparison, Interval, Measure, PassRates, Side, Word
+from runner.statistics.pairs import PairNumbers, pair_numbers
+from runner.statistics.power import ALPHA
+from runner.statistics.proportions import mcnemar, newcombe, tango, unseen_rate
+from runner.statistics.scores import ScoreTable
+from runner.statistics.sentences import Subject, bounds_sentence, plural, verdict_sentence
+from runner.statistics.verdicts import (
+    Inference,
+    decide,
+    equivalence_p,
+    infer,
+    minimum_detectable,
+    questions_to_decide,
+    t_p,
+    t_quantile,
+)
+
+METHOD_T = "paired t, clustered"
+METHOD_MCNEMAR = "McNemar exact"
+METHOD_SIGN_FLIP = "sign-flip permutation"
+METHOD_NONE = "none"
+_RISES_WITH_K = re.compile(r"^(?:retrieval/)?(?:\w+_)?(?:hit_rate|recall)_at_(\d+)$")
+"""Metrics that a longer list can only raise."""
+FEW_CLUSTERS = 10
+"""Below this the t interval rests on little: said in a note."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A pair whose word is not said yet."""
+
+    table: ScoreTable
+    measure: Measure
+    numbers: PairNumbers
+    a: Side
+    b: Side
+    margin: float | None
+    found: Inference
+    method: str
+    rates: PassRates | None
+
+    def finish(
+        self, p_holm: float | None = None, p_bh: float | None = None, simultaneous: Interval | None = None
+    ) -> Comparison:
+        """Decide, by the corrected p where there is one, and say it in words."""
+        numbers, found = self.numbers, self.found
+        word = decide(found, self.margin, p_holm)
+        bounds = self._bounds(p_holm)
+        unfair = unfair_reason(self.table, numbers.a, numbers.b)
+        notes = [*self.table.notes, *_notes(self.table, numbers, found)]
+        if unfair:
+            word = Word.UNDECIDED
+            notes.insert(0, unfair)
+        needed = questions_to_decide(found, self.margin) if word == Word.UNDECIDED and not unfair else None
+        if bounds is not None and word != Word.UNDECIDED and {bounds.word_lowest, bounds.word_highest} != {word}:
+            word = Word.UNDECIDED
+            notes.insert(0, bounds_sentence(bounds, numbers.failed, self.measure))
+        what = f"{self.table.metric} (pass rate)" if self.measure == Measure.PASS_RATE else self.table.metric
+        asked = numbers.questions > 0
+        inferred = numbers.clusters > 1
+        return Comparison(
+            metric=self.table.metric,
+            measure=self.measure,
+            a=self.a,
+            b=self.b,
+            questions=numbers.questions,
+            clusters=numbers.clusters,
+            only_in_a=numbers.only_in_a,
+            only_in_b=numbers.only_in_b,
+            mean_a=numbers.mean_a if asked else None,
+            mean_b=numbers.mean_b if asked else None,
+            difference=numbers.difference if asked else None,
+            standard_error=numbers.error if inferred else None,
+            interval=found.interval,
+            p=found.p,
+            method=self.method,
+            p_permutation=numbers.p_permutation if inferred else None,
+            permutation_exact=numbers.exact,
+            minimum_detectable=minimum_detectable(found),
+            margin=self.margin,
+            p_equivalence=equivalence_p(found, self.margin),
+            pass_rates=self.rates,
+            bounds=bounds,
+            verdict=word,
+            questions_needed=needed,
+            sentence=verdict_sentence(
+                Subject(self.a.name, self.b.name, what, self.measure, self.table.unit), found, word, self.margin, needed
+            ),
+            notes=tuple(notes),
+            p_holm=p_holm,
+            p_bh=p_bh,
+            simultaneous=simultaneous,
+        )
+
+    def _bounds(self, p_holm: float | None) -> Bounds | None:
+        numbers = self.numbers
+        if numbers.lowest is None or numbers.highest is None:
+            return None
+        # A family corrects the bounds as much as it corrects the pair itself.
+        factor = p_holm / max(self.found.p, 1e-300) if p_holm is not None and self.found.p is not None else 1.0
+        words = []
+        for difference, error in (numbers.lowest, numbers.highest):
+            found = infer(numbers.bound_questions, numbers.bound_clusters, difference, error, numbers.p_permutation)
+            words.append(decide(found, self.margin, None if found.p is None else min(1.0, found.p * factor)))
+        return Bounds(numbers.lowest[0], numbers.highest[0], words[0], words[1])
+
+
+def draft_pairs(
+    table: ScoreTable,
+    pairs: Sequence[tuple[int, int]],
+    measure: Measure,
+    *,
+    sides: Sequence[Side],
+    margin: float | None,
+    resamples: int,
+    seed: int,
+) -> list[Draft]:
+    """Every pair of rows of the table up to its own p and interval."""
+    numbers = pair_numbers(table, pairs, measure, resamples, seed)
+    rates = _pass_rates(numbers)
+    drafts = []
+    for one, rate in zip(numbers, rates, strict=True):
+        found, method = _inference(table, measure, one, rate)
+        drafts.append(Draft(table, measure, one, sides[one.a], sides[one.b], margin, found, method, rate))
+    return drafts
+
+
+def _inference(
+    table: ScoreTable, measure: Measure, numbers: PairNumbers, rates: PassRates | None
+) -> tuple[Inference, str]:
+    found = infer(numbers.questions, numbers.clusters, numbers.difference, numbers.error, numbers.p_permutation)
+    if found.p is None:
+        return found, METHOD_NONE
+    same_run = table.job_keys[numbers.a] == table.job_keys[numbers.b] and numbers.difference == 0 == numbers.error
+    if measure == Measure.PASS_RATE and rates is not None and numbers.clusters == numbers.questions and not same_run:
+        interval = rates.interval
+        return Inference(
+            found.questions, found.clusters, found.difference, found.error, interval, rates.p
+        ), METHOD_MCNEMAR
+    return found, METHOD_T if found.error > 0 else METHOD_SIGN_FLIP
+
+
+def _pass_rates(numbers: Sequence[PairNumbers]) -> list[PassRates | None]:
+    """McNemar and the paired intervals of all pairs, in one go."""
+    import numpy
+
+    live = [one for one in numbers if one.questions > 0]
+    only_a = numpy.array([one.only_a for one in live], dtype=float)
+    only_b = numpy.array([one.only_b for one in live], dtype=float)
+    count = numpy.array([one.questions for one in live], dtype=float)
+    p = mcnemar(only_a, only_b)
+    low, high = tango(only_a, only_b, count)
+    made = iter([_one_rate(one, float(p[k]), Interval(float(low[k]), float(high[k]))) for k, one in enumerate(live)])
+    return [next(made) if one.questions > 0 else None for one in numbers]
+
+
+def _one_rate(one: PairNumbers, p: float, interval: Interval) -> PassRates:
+    clustered, clustered_p = None, None
+    if one.clusters > 1 and one.pass_error > 0:
+        half = t_quantile(1 - ALPHA / 2, one.clusters - 1) * one.pass_error
+        clustered = Interval(one.pass_difference - half, one.pass_difference + half)
+        clustered_p = t_p(one.pass_difference / one.pass_error, one.clusters - 1)
+    return PassRates(
+        both=one.both,
+        only_a=one.only_a,
+        only_b=one.only_b,
+        neither=one.neither,
+        difference=one.pass_difference,
+        p=p,
+        interval=interval,
+        newcombe=newcombe(one.both, one.only_a, one.only_b, one.neither),
+        clustered=clustered,
+        clustered_p=clustered_p,
+    )
+
+
+def unfair_reason(table: ScoreTable, a: int, b: int) -> str:
+    """Why a retrieval metric cannot rank two lists of different length; empty where it can."""
+    match = _RISES_WITH_K.match(table.metric)
+    left, right = table.top_k[a], table.top_k[b]
+    if match is None or left is None or right is None or left == right or min(left, right) >= int(match.group(1)):
+        return ""
+    return (
+        f"{table.metric} can only rise with the length of the list, and {table.names[a]} returns {left} chunks, "
+        f"{table.names[b]} {right}: compare at k = {min(left, right)}, or on a judge's scores."
+    )
+
+
+def _notes(table: ScoreTable, numbers: PairNumbers, found: Inference) -> list[str]:
+    notes, unit = [], table.unit
+    if numbers.only_in_a or numbers.only_in_b:
+        notes.append(
+            f"{plural(numbers.only_in_a, 'question')} only in the first run and {numbers.only_in_b} only in the second "
+            "are left out."
+        )
+    if numbers.failed and numbers.lowest is None:
+        notes.append(
+            f"{plural(numbers.failed, 'question')} failed in one of the runs and the ends of the scale are not known, "
+            "so no bounds can be given."
+        )
+    if found.clusters >= 2 and found.error == 0:
+        unseen = unseen_rate(found.clusters)
+        notes.append(
+            f"All differences are equal, so there is no variance; {plural(found.clusters, unit)} do not rule out "
+            f"another difference for up to {unseen:.1%} of all {unit}s."
+        )
+    elif 2 <= found.clusters < FEW_CLUSTERS:
+        notes.append(f"Only {plural(found.clusters, unit)}: take the interval as exploring.")
+    if found.p is not None and found.error > 0 and (found.p < ALPHA) != (numbers.p_permutation < ALPHA):
+        notes.append(
+            f"The permutation test disagrees (p = {numbers.p_permutation:.3g} against {found.p:.3g}): the result is at "
+            "the edge."
+        )
+    return notes

@@ -1,0 +1,166 @@
+"""The numbers of many pairs of runs at once: differences, errors, permutations, discordant passes, bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from runner.findings import Measure
+from runner.statistics.moments import Moments, cluster_totals, moments
+from runner.statistics.scores import FAILED, NOT_ASKED, SCORED, ScoreTable
+from runner.statistics.signflip import sign_flip_rows
+
+if TYPE_CHECKING:
+    import numpy
+
+    Array = numpy.ndarray[Any, Any]
+
+BLOCK = 32
+"""Pairs looked at together: bounds the memory (32 × 10,000 questions is 2.5 MB an array)."""
+PERMUTATION_BLOCK = 512
+
+
+@dataclass(frozen=True)
+class PairNumbers:
+    """What ``compare`` needs to know of one pair."""
+
+    a: int
+    b: int
+    questions: int
+    clusters: int
+    mean_a: float
+    mean_b: float
+    difference: float
+    error: float
+    p_permutation: float
+    exact: bool
+    both: int
+    only_a: int
+    only_b: int
+    neither: int
+    pass_difference: float
+    pass_error: float
+    failed: int
+    """Questions that failed in A or in B (and apply in both)."""
+    lowest: tuple[float, float] | None
+    """Difference and error if failures count against A; ``None`` where nothing failed or the scale is unknown."""
+    highest: tuple[float, float] | None
+    bound_clusters: int
+    bound_questions: int
+    only_in_a: int
+    only_in_b: int
+
+
+def pair_numbers(
+    table: ScoreTable, pairs: Sequence[tuple[int, int]], measure: Measure, resamples: int, seed: int
+) -> list[PairNumbers]:
+    """The numbers of each pair of rows of the table."""
+    found: list[PairNumbers] = []
+    for start in range(0, len(pairs), PERMUTATION_BLOCK):
+        found += _big_block(table, pairs[start : start + PERMUTATION_BLOCK], measure, resamples, seed)
+    return found
+
+
+def measured(table: ScoreTable, measure: Measure) -> Array:
+    """The numbers compared: scores, or passes as 0 and 1."""
+    import numpy
+
+    return table.passed.astype(numpy.float64) if measure == Measure.PASS_RATE else table.values
+
+
+def _big_block(
+    table: ScoreTable, pairs: Sequence[tuple[int, int]], measure: Measure, resamples: int, seed: int
+) -> list[PairNumbers]:
+    import numpy
+
+    parts, totals = [], []
+    for start in range(0, len(pairs), BLOCK):
+        a = numpy.array([pair[0] for pair in pairs[start : start + BLOCK]])
+        b = numpy.array([pair[1] for pair in pairs[start : start + BLOCK]])
+        part = _Block(table, a, b, measure)
+        parts.append(part)
+        totals.append(part.totals)
+    p, exact = sign_flip_rows(numpy.concatenate(totals), resamples, seed)
+    rows = (row for part in parts for row in part.rows())
+    return [PairNumbers(**row, p_permutation=float(p[k]), exact=bool(exact[k])) for k, row in enumerate(rows)]
+
+
+class _Block:
+    """One block of pairs; keeps only small arrays after construction."""
+
+    def __init__(self, table: ScoreTable, a: Array, b: Array, measure: Measure) -> None:
+        values = measured(table, measure)
+        self.a, self.b = a, b
+        state_a, state_b = table.state[a], table.state[b]
+        mask = (state_a == SCORED) & (state_b == SCORED)
+        differences = values[a] - values[b]
+        self.main = moments(differences, mask, table.starts)
+        self.totals = cluster_totals(differences, mask, table.starts)
+        count = mask.sum(axis=1)
+        safe = count.clip(min=1)
+        self.mean_a = (values[a] * mask).sum(axis=1) / safe
+        self.mean_b = (values[b] * mask).sum(axis=1) / safe
+        self._passes(table, mask, count, measure)
+        self.only_in_a = ((state_a != NOT_ASKED) & (state_b == NOT_ASKED)).sum(axis=1)
+        self.only_in_b = ((state_b != NOT_ASKED) & (state_a == NOT_ASKED)).sum(axis=1)
+        self._bounds(table, values, state_a, state_b, measure)
+
+    def _passes(self, table: ScoreTable, mask: Array, count: Array, measure: Measure) -> None:
+        passed_a, passed_b = table.passed[self.a] & mask, table.passed[self.b] & mask
+        self.both = (passed_a & passed_b).sum(axis=1)
+        self.only_a = (passed_a & ~passed_b).sum(axis=1)
+        self.only_b = (passed_b & ~passed_a).sum(axis=1)
+        self.neither = count - self.both - self.only_a - self.only_b
+        if measure == Measure.PASS_RATE:
+            self.passes = self.main
+        else:
+            self.passes = moments(passed_a.astype(float) - passed_b.astype(float), mask, table.starts)
+
+    def _bounds(self, table: ScoreTable, values: Array, state_a: Array, state_b: Array, measure: Measure) -> None:
+        import numpy
+
+        ends = (0.0, 1.0) if measure == Measure.PASS_RATE else (table.lowest, table.highest)
+        applies = (state_a != NOT_ASKED) & (state_b != NOT_ASKED)
+        open_a, open_b = state_a == FAILED, state_b == FAILED
+        could = numpy.isin(state_a, (SCORED, FAILED)) & numpy.isin(state_b, (SCORED, FAILED)) & applies
+        self.failed = ((open_a | open_b) & could).sum(axis=1)
+        self.low: Moments | None = None
+        self.high: Moments | None = None
+        if not self.failed.any() or ends[0] is None or ends[1] is None:
+            return
+        a, b = values[self.a], values[self.b]
+        low = numpy.where(open_a, ends[0], a) - numpy.where(open_b, ends[1], b)
+        high = numpy.where(open_a, ends[1], a) - numpy.where(open_b, ends[0], b)
+        self.low, self.high = moments(low, could, table.starts), moments(high, could, table.starts)
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        for k in range(len(self.a)):
+            bounded = self.low is not None and self.failed[k] > 0
+            yield {
+                "a": int(self.a[k]),
+                "b": int(self.b[k]),
+                "questions": int(self.main.count[k]),
+                "clusters": int(self.main.clusters[k]),
+                "mean_a": float(self.mean_a[k]),
+                "mean_b": float(self.mean_b[k]),
+                "difference": float(self.main.mean[k]),
+                "error": float(self.main.error[k]),
+                "both": int(self.both[k]),
+                "only_a": int(self.only_a[k]),
+                "only_b": int(self.only_b[k]),
+                "neither": int(self.neither[k]),
+                "pass_difference": float(self.passes.mean[k]),
+                "pass_error": float(self.passes.error[k]),
+                "failed": int(self.failed[k]),
+                "lowest": _bound(self.low, k) if bounded else None,
+                "highest": _bound(self.high, k) if bounded else None,
+                "bound_clusters": int(self.low.clusters[k]) if bounded and self.low is not None else 0,
+                "bound_questions": int(self.low.count[k]) if bounded and self.low is not None else 0,
+                "only_in_a": int(self.only_in_a[k]),
+                "only_in_b": int(self.only_in_b[k]),
+            }
+
+
+def _bound(found: Moments | None, row: int) -> tuple[float, float] | None:
+    return None if found is None else (float(found.mean[row]), float(found.error[row]))

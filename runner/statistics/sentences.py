@@ -1,0 +1,87 @@
+"""The verdicts in words, for the terminal, the report and whoever reads only one line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from runner.findings import Bounds, Interval, Measure, Word
+from runner.statistics.verdicts import Inference
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Who is compared on what."""
+
+    a: str
+    b: str
+    what: str
+    measure: Measure
+    unit: str
+    """What a cluster is, in one word: document, question, or a metadata field."""
+
+
+def verdict_sentence(subject: Subject, found: Inference, word: Word, margin: float | None, needed: int | None) -> str:
+    """One sentence about A and B."""
+    a, b, what, measure = subject.a, subject.b, subject.what, subject.measure
+    if found.questions == 0:
+        return f"{a} and {b} cannot be compared on {what}: no question was scored in both."
+    if found.clusters < 2:
+        return (
+            f"{a} and {b} cannot be compared on {what}: the {plural(found.questions, 'question')} scored in both "
+            f"{'is' if found.questions == 1 else 'are'} "
+            f"of {plural(found.clusters, subject.unit)}, and an interval needs at least two."
+        )
+    shown = change(found.difference, measure)
+    doubt = interval_text(found.interval, measure)
+    base = plural(found.questions, "question")
+    if found.clusters != found.questions:
+        base += f" of {plural(found.clusters, subject.unit)}"
+    if word in (Word.BETTER, Word.WORSE):
+        small = ""
+        if margin is not None and found.interval is not None and found.interval.inside(margin):
+            small = f"; the difference is real but within the margin of {amount(margin, measure)}"
+        by = change(abs(found.difference), measure, sign=False)
+        return f"{a} is {word.value} than {b} on {what} by {by}{doubt}, {base}{small}."
+    if word == Word.EQUIVALENT:
+        if found.difference == 0 and found.error == 0:
+            return f"{a} and {b} are equivalent on {what}: every question got the same score from both ({base})."
+        limit = "" if margin is None else f" within the margin of {amount(margin, measure)}"
+        return f"{a} and {b} are equivalent on {what}{limit}: {shown}{doubt}, {base}."
+    more = "more questions alone would not decide" if needed is None else f"about {needed:,} questions would decide"
+    return f"Undecided whether {a} or {b} is better on {what}: {shown}{doubt}, {base}; {more}."
+
+
+def bounds_sentence(bounds: Bounds, failed: int, measure: Measure) -> str:
+    """Why failed scores keep a comparison undecided."""
+    return (
+        f"{plural(failed, 'failed score')} could turn the verdict: the difference is {change(bounds.lowest, measure)} "
+        f"({bounds.word_lowest.value}) if they count against the first run and {change(bounds.highest, measure)} "
+        f"({bounds.word_highest.value}) if they count for it; repeat the failed ones."
+    )
+
+
+def change(value: float, measure: Measure, sign: bool = True) -> str:
+    """A difference as it is shown: points for pass rates, three significant decimals for means."""
+    mark = "+" if sign else ""
+    if measure == Measure.PASS_RATE:
+        return f"{value * 100:{mark}.1f} points"
+    return f"{value:{mark}.3f}"
+
+
+def amount(value: float, measure: Measure) -> str:
+    """A margin or a half-width without a sign."""
+    return f"{value * 100:g} points" if measure == Measure.PASS_RATE else f"{value:g}"
+
+
+def interval_text(interval: Interval | None, measure: Measure) -> str:
+    """``(95 % interval +0.1 to +0.3)``, or why there is none."""
+    if interval is None:
+        return " (all differences are equal, so there is no variance to make an interval from)"
+    factor = 100 if measure == Measure.PASS_RATE else 1
+    digits = 1 if measure == Measure.PASS_RATE else 3
+    return f" (95 % interval {interval.low * factor:+.{digits}f} to {interval.high * factor:+.{digits}f})"
+
+
+def plural(count: int, noun: str) -> str:
+    """``1 question``, ``2 questions``."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

@@ -1,0 +1,129 @@
+"""From a difference and its doubt to one of four words, and to how many questions would decide.
+
+The rule, in this order:
+
+1. fewer than two clusters: undecided (nothing can be inferred);
+2. the test rejects "no difference" at 5 % (corrected over the family, in a sweep): better or worse;
+3. the whole 95 % interval lies within the margin: equivalent;
+4. else undecided.
+
+Whoever calls this then makes it undecided where the bounds about failed scores lead to different words.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from runner.findings import Interval, Word
+from runner.statistics.power import ALPHA, z_sum
+
+MOST_QUESTIONS = 1_000_000
+"""Beyond this, saying a number of questions helps nobody."""
+MARGIN_SHARE = 0.05
+"""Margin where none is set: this share of the scale's range (0.2 on a scale of 1 to 5, 5 points of a pass rate)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inference:
+    """A difference with its test, before it is put in words."""
+
+    questions: int
+    clusters: int
+    difference: float
+    error: float
+    interval: Interval | None
+    p: float | None
+
+
+def infer(questions: int, clusters: int, difference: float, error: float, p_permutation: float) -> Inference:
+    """The paired, clustered t test with clusters minus 1 degrees, and its 95 % interval.
+
+    Where all differences are equal there is no variance to test with: p is that of the sign flip, and an interval is
+    given only for a difference of exactly 0, where it is [0, 0].
+    """
+    if clusters < 2:
+        return Inference(questions, clusters, difference, error, None, None)
+    if error == 0:
+        interval = Interval(0.0, 0.0) if difference == 0 else None
+        return Inference(questions, clusters, difference, error, interval, 1.0 if difference == 0 else p_permutation)
+    quantile = t_quantile(1 - ALPHA / 2, clusters - 1)
+    interval = Interval(difference - quantile * error, difference + quantile * error)
+    return Inference(questions, clusters, difference, error, interval, t_p(difference / error, clusters - 1))
+
+
+def decide(found: Inference, margin: float | None, p: float | None = None) -> Word:
+    """The word for an inference; ``p`` takes the place of its own p where it was corrected over a family."""
+    used = found.p if p is None else p
+    if found.clusters < 2 or used is None:
+        return Word.UNDECIDED
+    if used < ALPHA and found.difference != 0:
+        return Word.BETTER if found.difference > 0 else Word.WORSE
+    if found.interval is not None and found.interval == Interval(0.0, 0.0):
+        return Word.EQUIVALENT
+    if margin is not None and found.interval is not None and found.interval.inside(margin):
+        return Word.EQUIVALENT
+    return Word.UNDECIDED
+
+
+def equivalence_p(found: Inference, margin: float | None) -> float | None:
+    """The larger p of the two one-sided t tests of a difference beyond plus or minus ``margin`` (TOST)."""
+    if margin is None or margin <= 0 or found.clusters < 2:
+        return None
+    gap = margin - abs(found.difference)
+    if found.error == 0:
+        return 0.0 if gap > 0 else 1.0
+    from scipy.stats import t
+
+    return float(t.sf(gap / found.error, found.clusters - 1))
+
+
+def minimum_detectable(found: Inference) -> float | None:
+    """The true difference shown with 80 % power: ``(t_{97.5} + t_{80}) SE`` with the degrees of the test."""
+    if found.clusters < 2 or found.error == 0:
+        return None
+    freedom = found.clusters - 1
+    return (t_quantile(1 - ALPHA / 2, freedom) + t_quantile(0.8, freedom)) * found.error
+
+
+def questions_to_decide(found: Inference, margin: float | None) -> int | None:
+    """About how many questions like these would decide, if the difference stays what it is.
+
+    The smaller of two numbers: to show the difference seen, and to show that it lies within the margin, with 80 %
+    power each. ``None`` where neither would, or where it is beyond a million.
+    """
+    if found.clusters < 2 or found.error == 0:
+        return None
+    gaps = [abs(found.difference)]
+    if margin is not None and margin > abs(found.difference):
+        gaps.append(margin - abs(found.difference))
+    widest = max(gaps)
+    if widest <= 0:
+        return None
+    needed = found.questions * (z_sum() * found.error / widest) ** 2
+    if not needed <= MOST_QUESTIONS:
+        return None
+    # A correction over a family can leave undecided what one test alone would have shown: then more are needed still.
+    return max(round_up(needed), found.questions + 1)
+
+
+def round_up(number: float) -> int:
+    """To two significant digits, upwards: more would claim to know."""
+    if number < 10:
+        return math.ceil(number)
+    step = 10 ** (math.floor(math.log10(number)) - 1)
+    return int(math.ceil(number / step) * step)
+
+
+def t_quantile(probability: float, freedom: int) -> float:
+    """The quantile of Student's t."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, probability))
+
+
+def t_p(statistic: float, freedom: int) -> float:
+    """The two-sided p of Student's t."""
+    from scipy.special import stdtr
+
+    return min(1.0, float(2 * stdtr(freedom, -abs(statistic))))
