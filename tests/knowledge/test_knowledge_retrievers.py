@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from runner.config.schema import Chunking, Config, Retriever
 from runner.errors import ConfigurationError, StorageError
 from runner.knowledge import Retrieval, open_retriever, split
-from runner.knowledge.bm25 import BM25, B, K1
+from runner.knowledge.bm25 import BM25, K1, B
 from runner.knowledge.retrievers import maximal_marginal_relevance, reciprocal_rank_fusion
 from runner.records import Chunk, Document, Question
 from tests.knowledge.fake_embedder import WordVectors, word_embedder
 
-WORDS = "apple bread cheese date egg fig grape honey ice jam kale lemon".split()
+WORDS = ["apple", "bread", "cheese", "date", "egg", "fig", "grape", "honey", "ice", "jam", "kale", "lemon"]
 DOCUMENTS = [
     Document(f"d{number}", " ".join([word] * 3 + [other]), metadata={"group": number % 2})
     for number, (word, other) in enumerate(zip(WORDS, WORDS[1:] + WORDS[:1], strict=True))
@@ -132,7 +132,7 @@ def test_a_build_that_was_killed_leaves_no_half_index(home: Path) -> None:
         async def embed(self, texts: Sequence[str]) -> Any:
             raise RuntimeError("killed")
 
-    embedder, backend = word_embedder(home)
+    embedder, _backend = word_embedder(home)
     embedder._backend = Cut()
     with pytest.raises(RuntimeError, match="killed"):
         asyncio.run(open_retriever(Config(), chunks_of(DOCUMENTS), embedder, home))
