@@ -1,0 +1,162 @@
+"""The core of the door: a request in, what has landed out. The ledger first, then the flight that asks."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Sequence
+from decimal import Decimal
+from pathlib import Path
+
+from runner.calls.account import Spent, call_of
+from runner.calls.asks import Ask, Landed
+from runner.calls.attempts import Attempts, Rules
+from runner.calls.capabilities import Capabilities
+from runner.calls.context import collectors
+from runner.calls.flights import Flights
+from runner.calls.ledger import Ledger, final_attempt
+from runner.calls.limits import Limiters
+from runner.calls.purse import Purse
+from runner.calls.redaction import Redactor
+from runner.config.schema import Budget
+from runner.errors import RunnerError
+from runner.records import Call, Usage
+
+CLOSING_GRACE_S = 2.0
+"""At the end, what is on the wire gets this long to land: it is paid for already."""
+
+
+class Core:
+    """One for a door. Bound to the event loop that made it; ``call_anywhere`` is for all others."""
+
+    def __init__(self, rules: Rules, budget: Budget, home: Path, *, shared: bool) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.rules = rules
+        self.ledger = Ledger(rules.settings.ledger, home)
+        self.redactor = Redactor()
+        self.purse = Purse(budget, rules.overrides, self.ledger, rules.sweep, shared=shared)
+        self._attempts = Attempts(
+            rules, self.ledger, Limiters(rules.settings.concurrency), self.purse, Capabilities(), self.redactor
+        )
+        self._flights = Flights(self.ledger, rules.sweep, self._attempts.make)
+        self._attempts.flights = self._flights
+        self._asked_again: set[str] = set()
+        self._totals = _Totals()
+
+    async def call(
+        self, ask: Ask, *, again: bool = False, listeners: tuple[list[Call], ...] | None = None
+    ) -> tuple[Landed, Call]:
+        """What became of a call, made now or before. Raises what ends the job or the sweep.
+
+        ``again``: ask although the ledger has a reply, once for each key and door. ``listeners``: who hears of the
+        call; ``None``: the collectors around the caller.
+        """
+        landed = await self._land(ask, again)
+        final = landed.final
+        call = call_of(
+            landed.attempts,
+            landed.new,
+            key=ask.key,
+            stage=ask.context.stage,
+            status=landed.reason or (final.status if final is not None else ""),
+            provider=ask.endpoint.provider,
+            model=ask.model,
+        )
+        self._totals.add(call, landed)
+        for listener in collectors() if listeners is None else listeners:
+            listener.append(call)
+        return landed, call
+
+    async def _land(self, ask: Ask, again: bool) -> Landed:
+        key = ask.key
+        self._check()
+        flight = self._flights.under_way(key)
+        if flight is not None:
+            return await self._flights.join(flight, ask.context.deadline, leader=False)
+        found = await self.ledger.find(key)
+        final = final_attempt(found)
+        fresh = key not in self._asked_again
+        again = fresh and (again or (self.rules.settings.retry_failed and final is not None and final.status != "ok"))
+        flight = self._flights.under_way(key)
+        if flight is None:
+            if final is not None and not again and ask.replayable:
+                return Landed(found)
+            self._check()
+            if again:
+                self._asked_again.add(key)
+            flight = self._flights.start(ask, found, again=again or not ask.replayable)
+            return await self._flights.join(flight, ask.context.deadline, leader=True)
+        return await self._flights.join(flight, ask.context.deadline, leader=False)
+
+    def _check(self) -> None:
+        if self._flights.stopped is not None:
+            raise type(self._flights.stopped)(*self._flights.stopped.args)
+
+    async def call_anywhere(self, ask: Ask, listeners: tuple[list[Call], ...]) -> tuple[Landed, Call]:
+        """The same from any event loop."""
+        if asyncio.get_running_loop() is self.loop:
+            return await self.call(ask, listeners=listeners)
+        return await asyncio.wrap_future(
+            asyncio.run_coroutine_threadsafe(self.call(ask, listeners=listeners), self.loop)
+        )
+
+    def call_blocking(self, ask: Ask, listeners: tuple[list[Call], ...]) -> tuple[Landed, Call]:
+        """The same for a thread without an event loop."""
+        if threading.get_ident() == getattr(self.loop, "_thread_id", None):
+            raise RunnerError(
+                "A synchronous client of the door was used inside the event loop, which would wait for itself for ever. "
+                "Use the asynchronous client there, or call your code in a thread (asyncio.to_thread)."
+            )
+        return asyncio.run_coroutine_threadsafe(self.call(ask, listeners=listeners), self.loop).result()
+
+    def spent(self) -> Spent:
+        return self._totals.spent()
+
+    @property
+    def new_cost(self) -> Decimal:
+        return self._totals.new_cost
+
+    async def close(self) -> None:
+        await self._flights.finish(CLOSING_GRACE_S)
+        await asyncio.to_thread(self.ledger.close)
+
+
+class _Totals:
+    """Sums over all calls of a door."""
+
+    def __init__(self) -> None:
+        self._made = self._replayed = 0
+        self.new_cost = self._total = self._possibly = Decimal(0)
+        self._usage = Usage()
+        self._unknown: set[str] = set()
+        self._seen: set[str] = set()
+
+    def add(self, call: Call, landed: Landed) -> None:
+        if call.from_ledger:
+            self._replayed += 1
+        else:
+            self._made += 1
+            if call.new_cost is None:
+                self._unknown.add(call.model)
+            else:
+                self.new_cost += call.new_cost
+            for attempt in landed.new:
+                if attempt.usage is not None:
+                    self._usage += attempt.usage
+                elif attempt.possibly_paid:
+                    self._possibly += attempt.worst_case or Decimal(0)
+        if call.key not in self._seen:
+            self._seen.add(call.key)
+            if call.total_cost is not None:
+                self._total += call.total_cost
+
+    def spent(self) -> Spent:
+        return Spent(
+            self._made, self._replayed, self.new_cost, self._total, self._possibly, self._usage,
+            tuple(sorted(self._unknown)),
+        )  # fmt: skip
+
+
+def sum_known(amounts: Sequence[Decimal | None]) -> Decimal:
+    """The sum of those that are known."""
+    return sum((amount for amount in amounts if amount is not None), Decimal(0))

@@ -1,0 +1,199 @@
+"""The door: every model call of every part leaves through here, is paid once, and stands in the ledger."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from runner.calls import endpoints
+from runner.calls.account import Spent
+from runner.calls.asks import Ask, Landed
+from runner.calls.attempts import Rules
+from runner.calls.bodies import APIS, body_as_meant, path_of
+from runner.calls.context import current
+from runner.calls.core import Core
+from runner.calls.keys import call_key
+from runner.calls.ledger import final_attempt
+from runner.calls.replies import Reading, parsed, read_reply
+from runner.calls.requests import ChatRequest, ModelEndpoint, Reply
+from runner.calls.wires import SdkWire, api_key
+from runner.config.schema import Budget, Calls, Endpoint, Price
+from runner.records import Call
+
+if TYPE_CHECKING:
+    import httpx2
+    import openai
+
+    from runner.calls.embedded import EmbeddedServers
+
+
+class Door:
+    """What ``open_door`` gives: asks models, through the ledger."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._wires: dict[tuple[str, str | None], SdkWire] = {}
+        self._servers: EmbeddedServers | None = None
+        self._exits = AsyncExitStack()
+
+    # --- asking ------------------------------------------------------------------------------------------------
+
+    def endpoint(self, endpoint: Endpoint, model: str) -> ModelEndpoint:
+        """Where this model is served, checked as far as that goes without a call.
+
+        Raises ConfigurationError for a missing key or address, and for a model of unknown price under a cap.
+        """
+        if endpoint.provider == "embedded":
+            found = endpoints.embedded(endpoint, model, self._embedded().identity(model))
+        else:
+            found = endpoints.resolve(endpoint, model)
+            self._core.redactor.learn(api_key(found))
+        self._core.purse.cap.check_models([(found.provider, model)], self._core.rules.overrides)
+        return found
+
+    async def chat(self, request: ChatRequest, *, again: bool = False) -> Reply:
+        """Ask a chat model, or replay what it said. Never raises for what a model or its server does wrong.
+
+        ``again``: ask although the ledger has a reply (once in the life of this door). Raises SweepStopped,
+        JobStopped, BudgetReached and StorageError.
+        """
+        path = path_of(request)
+        body = body_as_meant(request)
+        key = call_key(request.endpoint.identity, path, body, repeat=request.repeat, reask=request.reask)
+        ask = Ask(
+            key=key,
+            endpoint=request.endpoint,
+            path=path,
+            api=APIS[path],
+            model=request.model,
+            body=body,
+            context=current(),
+            wire=self._wire(request.endpoint),
+            limit=request.max_tokens,
+            adaptable=True,
+            repeat=request.repeat,
+            reask=request.reask,
+        )
+        landed, call = await self._core.call(ask, again=again)
+        return _reply(ask.api, landed, call)
+
+    def _wire(self, endpoint: ModelEndpoint) -> SdkWire:
+        place = (endpoint.base_url, endpoint.api_key_env)
+        wire = self._wires.get(place)
+        if wire is None:
+            wire = self._wires[place] = SdkWire(endpoint, lambda: self.base_url(endpoint))
+            self._exits.push_async_callback(wire.close)
+        return wire
+
+    async def base_url(self, endpoint: ModelEndpoint) -> str:
+        """The address of the server; starts the embedded one where it is meant."""
+        if endpoint.provider != "embedded":
+            return endpoint.base_url
+        return await self._embedded().base_url(endpoint.base_url.removeprefix("embedded://"))
+
+    def _embedded(self) -> EmbeddedServers:
+        if self._servers is None:
+            from runner.calls.embedded import EmbeddedServers
+
+            self._servers = EmbeddedServers()
+            self._exits.callback(self._servers.close)
+        return self._servers
+
+    # --- clients for other code ----------------------------------------------------------------------------------
+
+    def async_openai_client(self, endpoint: ModelEndpoint) -> openai.AsyncOpenAI:
+        """An SDK client whose calls are in the same ledger, limits and budget."""
+        from runner.calls import clients
+
+        return clients.async_openai_client(self, self._core, endpoint)
+
+    def openai_client(self, endpoint: ModelEndpoint) -> openai.OpenAI:
+        """The same for synchronous code, which must run in a thread."""
+        from runner.calls import clients
+
+        return clients.openai_client(self, self._core, endpoint)
+
+    def async_http_client(self, endpoint: ModelEndpoint) -> httpx2.AsyncClient:
+        """An HTTP client for libraries that make their own SDK client (``http_async_client`` of langchain-openai)."""
+        from runner.calls import clients
+
+        return clients.async_http_client(self, self._core, endpoint)
+
+    def http_client(self, endpoint: ModelEndpoint) -> httpx2.Client:
+        """The same for synchronous code, which must run in a thread."""
+        from runner.calls import clients
+
+        return clients.http_client(self, self._core, endpoint)
+
+    # --- looking -------------------------------------------------------------------------------------------------
+
+    @property
+    def retry_failed(self) -> bool:
+        """Whether what failed before is to be asked again (``calls.retry_failed``)."""
+        return self._core.rules.settings.retry_failed
+
+    @property
+    def new_spend(self) -> Decimal:
+        """US dollars paid through this door so far, as far as prices are known."""
+        return self._core.new_cost
+
+    def spent(self) -> Spent:
+        """Calls, tokens and money so far."""
+        return self._core.spent()
+
+    def held(self, keys: Collection[str]) -> set[str]:
+        """Those keys that the ledger answers without a call."""
+        found = self._core.ledger.find_now(keys)
+        return {key for key, attempts in found.items() if final_attempt(attempts) is not None}
+
+    def remember_text(self, kind: str, name: str, version: str, text: str, *, replace: bool = False) -> str | None:
+        """Note which text a version of a rubric or prompt has; returns the other text that it had before, if any."""
+        return self._core.ledger.remember_text(kind, name, version, text, replace=replace)
+
+    async def close(self) -> None:
+        """End what is under way and let go of clients, servers and the ledger."""
+        try:
+            await self._core.close()
+        finally:
+            await self._exits.aclose()
+
+
+@asynccontextmanager
+async def open_door(
+    calls: Calls,
+    budget: Budget,
+    prices: Sequence[Price],
+    *,
+    home: Path,
+    metadata: Mapping[str, str] | None = None,
+    sweep: str | None = None,
+) -> AsyncIterator[Door]:
+    """The door of one sweep, open inside the block.
+
+    ``metadata``: tags for the provider's dashboard, no part of any key. ``sweep``: its id; processes that give the
+    same one share its cap. Raises ConfigurationError and StorageError.
+    """
+    rules = Rules(calls, tuple(prices), dict(metadata or {}), sweep or uuid.uuid4().hex)
+    door = Door(Core(rules, budget, home, shared=sweep is not None))
+    try:
+        yield door
+    finally:
+        await door.close()
+
+
+def _reply(api: str, landed: Landed, call: Call) -> Reply:
+    final = landed.final
+    received = landed.received
+    reading = Reading("", "", "", "")
+    if received is not None and received.response is not None and received.http_status == 200:
+        told: Any = parsed(received.response)
+        reading = read_reply(api, told)
+    if landed.reason or final is None:
+        return Reply("failed", reading.text, landed.reason, landed.detail, call)
+    if final.status != "ok":
+        return Reply("failed", reading.text, final.status, final.detail, call, reading.logprobs)
+    return Reply("ok", reading.text, "", "", call, reading.logprobs)

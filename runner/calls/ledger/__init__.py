@@ -1,0 +1,9 @@
+"""The store of calls: every request, every attempt, every reply, on disk before anybody sees it."""
+
+from __future__ import annotations
+
+from runner.calls.ledger.ledger import Found, Ledger, now
+from runner.calls.ledger.rows import Attempt, final_attempt
+from runner.calls.ledger.writer import ClaimState
+
+__all__ = ["Attempt", "ClaimState", "Found", "Ledger", "final_attempt", "now"]
