@@ -5,6 +5,7 @@ from __future__ import annotations
 from runner.knowledge.checks import check_questions
 from runner.knowledge.chunking import split
 from runner.knowledge.documents import load_documents
+from runner.knowledge.duplicates import NearDuplicate, near_duplicates
 from runner.knowledge.embedding import Embedded, Embedder, open_embedder
 from runner.knowledge.metrics import retrieval_metrics
 from runner.knowledge.question_sets import load_questions
@@ -13,11 +14,13 @@ from runner.knowledge.retrievers import Retrieval, Retriever, open_retriever
 __all__ = [
     "Embedded",
     "Embedder",
+    "NearDuplicate",
     "Retrieval",
     "Retriever",
     "check_questions",
     "load_documents",
     "load_questions",
+    "near_duplicates",
     "open_embedder",
     "open_retriever",
     "retrieval_metrics",
