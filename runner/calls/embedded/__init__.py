@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from runner.calls.embedded.catalogue import ModelFile, WheelPart, catalogue, find, in_words
 from runner.calls.embedded.progress import PullStep, Report
+from runner.calls.embedded.servers import EmbeddedServers
 from runner.calls.embedded.weights import installed, location, pull
 
 __all__ = [
+    "EmbeddedServers",
     "ModelFile",
     "PullStep",
     "Report",
