@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
 from typing import Any
 
@@ -125,7 +125,8 @@ def show(amount: Decimal | None) -> str:
         return "$0"
     size = abs(amount)
     digits = 2 if size >= 1 else 4 if size >= Decimal("0.01") else 1 - size.adjusted()
-    return f"{'-' if amount < 0 else ''}${size:.{digits}f}"
+    rounded = size.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP)
+    return f"{'-' if amount < 0 else ''}${rounded:f}"
 
 
 def _names(model: str, asked: str | None) -> tuple[str, ...]:
