@@ -88,22 +88,16 @@ def _unscored(name: str, rubric: Rubric, model: str, content_hash: str) -> Score
 
 
 def panel_problems(panels: Mapping[str, Panel], judges: Mapping[str, Judge]) -> list[Problem]:
-    """What is wrong with the panels: unknown or repeated judges, a taken name, scales that do not go together."""
-    problems: list[Problem] = []
-    for name, panel in panels.items():
-        where = f"panels.{name}"
-        if name in judges:
-            problems.append(Problem(where, "a judge has this name already", "give the panel a name of its own"))
-        unknown = [judge for judge in panel.judges if judge not in judges]
-        if unknown:
-            known = ", ".join(judges) or "none"
-            problems.append(Problem(f"{where}.judges", f"no judge is called {', '.join(unknown)}", f"known: {known}"))
-        if len(set(panel.judges)) < max(len(panel.judges), 2):
-            problems.append(Problem(f"{where}.judges", "a panel needs two different judges at least"))
-        if not same_scale(judges[judge].rubric.scale for judge in panel.judges if judge in judges):
-            what = "its judges score on different scales or pass marks"
-            problems.append(Problem(f"{where}.judges", what, "put together judges with one scale"))
-    return problems
+    """The panels whose judges score on different scales or pass marks (names are checked with the configuration)."""
+    return [
+        Problem(
+            f"panels.{name}.judges",
+            "its judges score on different scales or with different pass marks",
+            "put together judges with one scale",
+        )
+        for name, panel in panels.items()
+        if not same_scale(judges[judge].rubric.scale for judge in panel.judges if judge in judges)
+    ]
 
 
 def combine_panel(name: str, panel: Panel, scores: Mapping[str, Score]) -> Score:

@@ -39,8 +39,10 @@ if TYPE_CHECKING:
 PASS_SHARE = 0.6
 """The share that stands for the pass mark; 0.84 right on 44 natural answers of small models, chosen before the run."""
 
+FRAGMENT = 6
+"""An answer of at most this many words is a bare answer, not a sentence that could be about anything."""
 _ASKS_FOR_NUMBER = ("how many", "how much", "how long", "how often", "what percentage", "how far", "how late")
-_ASKS_FOR_TIME = ("when", "what date", "by when", "until when", "what is the deadline", "what day", "which day")
+_TIME_WORDS = frozenset({"when", "date", "deadline", "deadlines", "month", "day", "due"})
 _ASKS_YES_NO = frozenset(
     "is are was were do does did can could may must should will would has have am need".split()  # noqa: SIM905
 )
@@ -68,10 +70,10 @@ def _weakest_words(weakest: Support) -> str:
     return f'Weakest statement: "{weakest.statement}" (support {weakest.share:.2f}{why}).'
 
 
-def topicality(question: str, answer: str) -> Finding:
-    """How much the answer takes up the question: its words, or the kind of thing that it asks for."""
+def topicality(question: str, answer: str) -> Finding | None:
+    """How much the answer takes up the question: its words, or the kind of thing it asks for; ``None`` for a refusal."""
     if only_refuses(answer):
-        return Finding(0.0, "The answer only says that there is none.")
+        return None
     shared = coverage(content_words(question), content_words(answer))
     kind = _fitting_kind(question, answer)
     # A short right answer ("January 15.") shares no word with its question, but is of the kind asked for.
@@ -81,15 +83,17 @@ def topicality(question: str, answer: str) -> Finding:
 
 
 def _fitting_kind(question: str, answer: str) -> str:
-    asked = " ".join(words(question))
-    begins = asked.split(" ", 1)[0]
-    if asked.startswith(_ASKS_FOR_NUMBER) and numbers(answer):
+    asked = words(question)
+    opening = " ".join(asked)
+    if opening.startswith(_ASKS_FOR_NUMBER) and numbers(answer):
         return "a number"
-    if asked.startswith(_ASKS_FOR_TIME) and (dates(answer) or months(answer) or numbers(answer)):
+    wants_time = opening.startswith("when") or not _TIME_WORDS.isdisjoint(asked)
+    if wants_time and (dates(answer) or months(answer)):
         return "a time"
-    first = words(answer)[:1]
-    if begins in _ASKS_YES_NO and first in (["yes"], ["no"]):
+    if asked[:1] and asked[0] in _ASKS_YES_NO and words(answer)[:1] in (["yes"], ["no"]):
         return "a yes or no"
+    if asked[:1] in (["who"], ["where"], ["which"]) and len(words(answer)) <= FRAGMENT and not numbers(answer):
+        return "a bare name or place"
     return ""
 
 
@@ -138,7 +142,7 @@ class EvidenceJudge:
                 return combine_verdicts(
                     self.name, rubric, [verdict], how="mean", model="evidence", content_hash=self.rubric_hash
                 )
-            reason, detail = Reason.ABSTAINED, "the answer states nothing that the context could support"
+            reason, detail = Reason.ABSTAINED, "the answer only says that there is none"
         return not_applicable(self.name, rubric, reason, detail, model="evidence", content_hash=self.rubric_hash)
 
 

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from runner.config import paths
+from runner.config.paths import find_instructions
 from runner.config.schema import Rubric
 from runner.errors import ConfigurationError, Problem
 from runner.judging.scales import bounds, label_numbers
@@ -22,15 +22,8 @@ def rubric_name(rubric: Rubric) -> str:
 
 
 def instructions_path(rubric: Rubric) -> Path | None:
-    """Where ``instructions_file`` is: beside the rubric's YAML, else where every relative path is looked for."""
-    if not rubric.instructions_file:
-        return None
-    user = paths.user_conf()
-    for folder in (*((user,) if user else ()), paths.shipped_conf()):
-        candidate = folder / "rubric" / rubric.instructions_file
-        if candidate.is_file():
-            return candidate
-    found = paths.find(rubric.instructions_file)
+    """Where ``instructions_file`` is; ``None`` where the rubric names none or it is not there."""
+    found = find_instructions(rubric.instructions_file) if rubric.instructions_file else None
     return found if found is not None and found.is_file() else None
 
 

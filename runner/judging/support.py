@@ -7,7 +7,8 @@ where word overlap alone fails ("by March 15" for "by January 15").
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -20,8 +21,10 @@ from runner.text import (
     months,
     names,
     negated,
+    negations,
     numbers,
     sentences,
+    words,
 )
 
 NOWHERE = 0.1
@@ -32,10 +35,15 @@ UNKNOWN_NAME = 0.5
 """Factor for a name that neither the passages nor the question hold."""
 OPPOSITE = 0.55
 """Factor where just one of the statement and its best window is negated."""
+SAME_POLARITY = 0.75
+"""A clause of the statement's own polarity that fits this well in comparison clears it."""
+LEAST_CLAIM = 4
+"""Words of substance from which on a statement is more than a fragment."""
 WINDOW = 2
 """Consecutive sentences that are taken together when a statement is looked up."""
 QUESTION_WEIGHT = 0.4
 """How much a word counts that the question brought up: repeating the question supports nothing by itself."""
+_CLAUSE = re.compile(r";\s+|,\s+(?:but|and|so|while|whereas|what)\s+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +79,12 @@ def _windows(passages: tuple[str, ...]) -> tuple[tuple[str, frozenset[str]], ...
                 window = " ".join(parts[start : start + length])
                 found[window] = frozenset(content_words(window))
     return tuple(found.items())
+
+
+@lru_cache(maxsize=512)
+def _clauses(passages: tuple[str, ...]) -> tuple[tuple[str, bool, frozenset[str]], ...]:
+    parts = (part for passage in passages for sentence in sentences(passage) for part in _CLAUSE.split(sentence))
+    return tuple((part, negated(part), frozenset(content_words(part))) for part in parts)
 
 
 def _facts(text: str) -> frozenset[str]:
@@ -116,22 +130,33 @@ def support(statement: str, question: str, passages: Sequence[str]) -> Support:
     share = max(best, 0.8 * coverage(claim, all_words, weights))
     number_factor, no_numbers = _within(_facts(statement) - _facts(question), numbers(window), numbers(everything))
     date_factor, no_dates = _within(_dates(statement), _months_in(window), _months_in(everything))
-    strange = missing(names(statement), frozenset(_lowered_words(everything)) | frozenset(_lowered_words(question)))
-    reversed_ = best >= 0.5 and _opposite(statement, question, window)
+    strange = _strange_names(statement, f"{everything}\n{question}")
+    reversed_ = best >= 0.5 and _opposite(statement, claim, tuple(passages), weights)
     share *= min(number_factor, date_factor) * (UNKNOWN_NAME if strange else 1.0) * (OPPOSITE if reversed_ else 1.0)
     return Support(share, statement, window, (*no_numbers, *no_dates, *strange), reversed_)
 
 
-def _lowered_words(text: str) -> list[str]:
-    from runner.text import words
+def _strange_names(statement: str, known_from: str) -> tuple[str, ...]:
+    found = words(known_from)
+    known = {*found, *(word.removesuffix("'s") for word in found), *(word.rstrip("s") for word in found)}
+    parts = ((name, [part.rstrip("s") or part for part in words(name)]) for name in names(statement))
+    return tuple(sorted(name for name, each in parts if name not in known and not known.issuperset(each)))
 
-    found = words(text)
-    return [*found, *(word.removesuffix("'s") for word in found), *(word.rstrip("s") for word in found)]
 
+def _opposite(statement: str, claim: Sequence[str], passages: tuple[str, ...], weights: Mapping[str, float]) -> bool:
+    """Whether the clauses that fit best say "not" where the statement does not, or the other way round.
 
-def _opposite(statement: str, question: str, window: str) -> bool:
-    first = statement.split(maxsplit=1)[0].strip(",.;:!").casefold() if statement.split() else ""
+    Only where no clause of the statement's own polarity fits nearly as well, and never for a fragment.
+    """
     said = negated(statement)
-    if first == "no" and not said and len(content_words(statement)) <= 2:
+    opening = words(statement)[:1]
+    if opening == ["no"] and not negations(statement):
+        if content_words(statement):
+            return False  # "No, students find it themselves": what the "no" denies is not in this sentence
         said = True
-    return said != negated(window)
+    if len(set(content_words(statement))) < LEAST_CLAIM and opening not in (["yes"], ["no"]):
+        return False
+    best = {True: 0.0, False: 0.0}
+    for clause, negative, held in _clauses(passages):
+        best[negative] = max(best[negative], coverage(claim, held, weights) if clause else 0.0)
+    return best[not said] >= 0.5 and best[said] < SAME_POLARITY * best[not said]

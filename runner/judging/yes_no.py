@@ -6,35 +6,55 @@ from collections.abc import Mapping
 
 from runner.config.schema import Rubric
 from runner.judging.prompts import neutral
+from runner.text import content_words
 
+LEAST_WORDS = 3
+"""A statement with fewer words of substance cannot be understood without its question."""
 ALTERNATIVES = 20
 """Log probabilities asked for at the one token; 20 is the most that llama.cpp and OpenAI give."""
 
 
-def statement(sentence: str, question: str, passage: str) -> str:
-    """Whether one passage supports one statement of the answer."""
-    return (
-        f"Passage:\n{neutral(passage)}\n\nQuestion: {neutral(question)}\n\nStatement: {neutral(sentence)}\n\n"
-        "Is every fact in the statement supported by the passage? Answer yes or no."
+_EXAMINER = "You check statements against a passage. Answer with one word: yes or no."
+_COMPARER = "You compare texts. Answer with one word: yes or no."
+
+Messages = tuple[Mapping[str, str], ...]
+
+
+def _messages(system: str, user: str) -> Messages:
+    return ({"role": "system", "content": system}, {"role": "user", "content": user})
+
+
+def statement(sentence: str, question: str, passage: str) -> Messages:
+    """Whether one passage supports one statement of the answer.
+
+    The question is left out (with it the order of statements gets worse) unless the statement cannot be understood
+    without it: "Yes.", "January 15.". The passage comes first, so that statements about it share the server's cache.
+    """
+    said = neutral(sentence)
+    if len(content_words(sentence)) < LEAST_WORDS:
+        said = f'The answer to the question "{neutral(question)}" is: {said}'
+    return _messages(
+        _EXAMINER,
+        f"Passage:\n{neutral(passage)}\n\nStatement: {said}\n\n"
+        "Does the passage say or clearly imply that the statement is true? Answer yes or no.",
     )
 
 
-def match(question: str, reference: str, answer: str) -> str:
+def match(question: str, reference: str, answer: str) -> Messages:
     """Whether the answer holds the same key information as the reference answer."""
-    return (
+    return _messages(
+        _COMPARER,
         f"Question: {neutral(question)}\n\nReference answer: {neutral(reference)}\n\n"
         f"Other answer: {neutral(answer)}\n\n"
-        "Does the other answer give the same key information as the reference answer? Answer yes or no."
+        "Does the other answer give the same key information as the reference answer? Answer yes or no.",
     )
 
 
-def whole(rubric: Rubric, texts: Mapping[str, str]) -> str:
-    """Whether the whole answer addresses the question, or, for a rubric with other inputs, has the property."""
-    if set(texts) == {"question", "answer"} and rubric.id == "topicality":
+def whole(rubric: Rubric, texts: Mapping[str, str]) -> Messages:
+    """Whether the whole answer deals with the question, or, for a rubric with other inputs, has the property."""
+    if set(texts) == {"question", "answer"} and rubric.id in ("topicality", "relevance"):
         asked = "Does the answer address what the question asks?"
     else:
         asked = f"Is the following true? {rubric.description.strip().rstrip('.').capitalize()}."
-    shown = "\n\n".join(
-        f"{name.removeprefix('metadata.').capitalize()}: {neutral(text)}" for name, text in texts.items()
-    )
-    return f"{shown}\n\n{asked} Answer yes or no."
+    shown = (f"{name.removeprefix('metadata.').capitalize()}: {neutral(text)}" for name, text in texts.items())
+    return _messages(_COMPARER, "\n\n".join([*shown, f"{asked} Answer yes or no."]))

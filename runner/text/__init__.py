@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runner.text.facts import dates, missing, months, names, negated, numbers
+from runner.text.facts import dates, missing, months, names, negated, negations, numbers
 from runner.text.refusals import SentenceKind, kind_of, only_refuses, stating_sentences
 from runner.text.sentences import sentences
 from runner.text.words import content_words, coverage, inverse_frequencies, stem, words
@@ -18,6 +18,7 @@ __all__ = [
     "months",
     "names",
     "negated",
+    "negations",
     "numbers",
     "only_refuses",
     "sentences",

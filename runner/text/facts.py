@@ -30,7 +30,7 @@ _TENS = "twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
 _SPELLED = re.compile(
     rf"\b(?:({_TENS})[- ](one|two|three|four|five|six|seven|eight|nine)|({'|'.join(_WORD_NUMBERS)}))\b", re.IGNORECASE
 )
-_NAME = re.compile(r"(?<![.!?:;\w])(?<=\s)[\"“‘(]?([A-Z][\w’'&-]*[\w])")
+_NAME = re.compile(r"(?<![.!?:;]\s)(?<=\s)[\"“‘(]?([A-Z][\w’'&-]*[\w])")
 _ACRONYM = re.compile(r"\b[A-Z][A-Z0-9]{1,}s?\b")
 _NEGATION = re.compile(
     r"\b(?:not|no|never|none|nobody|nothing|neither|nor|without|cannot|unable|impossible|\w+n['’]t)\b", re.IGNORECASE
@@ -96,11 +96,16 @@ def names(text: str) -> frozenset[str]:
     return frozenset(name for name in lowered if name not in MONTHS and name not in STOP_WORDS and len(name) > 1)
 
 
-def negated(text: str) -> bool:
-    """Whether a text says "not", "no", "never" or the like an odd number of times, a leading "No," left out."""
+def negations(text: str) -> int:
+    """How often a text says "not", "no", "never" or the like; a leading "No," that answers a question is left out."""
     body = re.sub(r"^\W*(?:no|yes)\b\s*[,.:;–—-]+\s*", "", text, flags=re.IGNORECASE)
-    body = re.sub(r"\bnot only\b|\bno later than\b|\bnot later than\b|\bno more than\b", "", body, flags=re.IGNORECASE)
-    return sum(1 for _ in _NEGATION.finditer(body)) % 2 == 1
+    body = re.sub(r"\bnot only\b|\b(?:no|not) later than\b|\bno more than\b", "", body, flags=re.IGNORECASE)
+    return sum(1 for _ in _NEGATION.finditer(body))
+
+
+def negated(text: str) -> bool:
+    """Whether a text is negated on the whole: two negations make a statement."""
+    return negations(text) % 2 == 1
 
 
 def missing(stated: Iterable[str], given: Iterable[str]) -> tuple[str, ...]:

@@ -122,9 +122,25 @@ def _clause(clause: str) -> SentenceKind:
     return SentenceKind.CONTENT
 
 
+_BARE = re.compile(r"(?:yes|no)\W*", re.IGNORECASE)
+_JOINED = re.compile(r";\s+")
+
+
 def stating_sentences(text: str) -> tuple[str, ...]:
-    """The sentences of a text that state something: neither refusal nor courtesy."""
-    return tuple(sentence for sentence in sentences(text) if kind_of(sentence) is SentenceKind.CONTENT)
+    """The statements of a text one by one: its sentences that are neither refusal nor courtesy.
+
+    A bare "Yes." goes with the sentence after it; what a semicolon joins is taken apart.
+    """
+    found: list[str] = []
+    bare = ""
+    for sentence in sentences(text):
+        for part in _JOINED.split(sentence) if "```" not in sentence else [sentence]:
+            if _BARE.fullmatch(part.strip()):
+                bare = part.strip()
+            elif kind_of(part) is SentenceKind.CONTENT:
+                found.append(f"{bare} {part.strip()}".strip())
+                bare = ""
+    return tuple(found) if found or not bare else (bare,)
 
 
 def only_refuses(text: str) -> bool:

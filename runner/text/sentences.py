@@ -8,9 +8,10 @@ import re
 _FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _ITEM = re.compile(r"^\s*(?:[-*•+]|\(?\d{1,2}[.)]|#{1,6}|>)\s+")
 _ABBREVIATIONS = frozenset(
-    "mr mrs ms dr prof st no nr vs etc e.g i.e eg ie cf approx dept fig sec ch art jan feb mar apr jun jul aug sep "
+    "mr mrs ms dr prof st vs etc e.g i.e eg ie cf approx dept jan feb mar apr jun jul aug sep "
     "sept oct nov dec a.m p.m u.s u.k inc ltd co al".split()
 )
+_BEFORE_NUMBER = frozenset("no nr fig sec ch art p pp vol".split())
 _END = re.compile(r"[.!?…]+[\"'”’)\]*_]*(?=\s|$)|[。！？]")
 
 
@@ -48,7 +49,7 @@ def _split(line: str) -> list[str]:
     parts: list[str] = []
     start = 0
     for end in _END.finditer(line):
-        if _is_abbreviation(line[start : end.start()]) and end.group().startswith(".") and end.end() < len(line):
+        if end.group().startswith(".") and _goes_on(line[start : end.start()], line[end.end() :].lstrip()):
             continue
         parts.append(line[start : end.end()].strip())
         start = end.end()
@@ -56,6 +57,11 @@ def _split(line: str) -> list[str]:
     return [part for part in parts if part]
 
 
-def _is_abbreviation(before: str) -> bool:
+def _goes_on(before: str, after: str) -> bool:
+    """Whether a full stop between these two ends an abbreviation and not a sentence."""
     last = before.rsplit(maxsplit=1)[-1].lstrip("(\"'“‘[").casefold() if before.split() else ""
+    if not after:
+        return False
+    if last in _BEFORE_NUMBER:
+        return after[0].isdigit()
     return last in _ABBREVIATIONS or (len(last) == 1 and last.isalpha() and last != "i")
