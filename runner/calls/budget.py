@@ -6,6 +6,8 @@ cap, the cap holds at any number of calls in flight.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import threading
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
@@ -47,6 +49,7 @@ class SpendingCap:
         self._spent = already_spent
         self._reserved = Decimal(0)
         self._elsewhere = Decimal(0)
+        self._watchers: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
 
     @property
     def spent(self) -> Decimal:
@@ -91,6 +94,29 @@ class SpendingCap:
             self._reserved += worst
         return Reservation(self, worst)
 
+    def may_fit_later(self, worst: Decimal) -> bool:
+        """Whether there may be room once calls in flight are settled for less than their worst case.
+
+        Only then is it worth waiting (``settled``) after ``BudgetReached``.
+        """
+        with self._lock:
+            bare = self._spent + self._elsewhere + worst
+            return self._reserved > 0 and (self.max_usd is None or bare <= self.max_usd)
+
+    async def settled(self) -> None:
+        """Wait until a reservation ends; returns at once where none is open."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[None] = loop.create_future()
+        with self._lock:
+            if self._reserved <= 0:
+                return
+            self._watchers.append((loop, future))
+        try:
+            await future
+        finally:
+            with self._lock:
+                self._watchers = [pair for pair in self._watchers if pair[1] is not future]
+
     def note_elsewhere(self, amount: Decimal) -> None:
         """What other processes under the same cap have spent and reserved in all (replaces what was noted before)."""
         with self._lock:
@@ -105,6 +131,11 @@ class SpendingCap:
                 reservation._open = False
                 self._reserved -= reservation.worst
                 self._spent += cost
+                watchers, self._watchers = self._watchers, []
+                for loop, future in watchers:
+                    # A closed loop has nobody waiting in it any more.
+                    with contextlib.suppress(RuntimeError):
+                        loop.call_soon_threadsafe(_tell, future)
 
     def _sentence(self, worst: Decimal, model: str) -> str:
         if self.max_usd == 0:
@@ -115,6 +146,11 @@ class SpendingCap:
             f"spent{in_flight}, and the next call to {model} may cost up to {prices.show(worst)}; "
             "raise budget.max_usd and give the same command again: it pays only for the rest"
         )
+
+
+def _tell(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
 
 
 def _unknown(model: str) -> Problem:

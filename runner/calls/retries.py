@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
+from typing import Any
 
 from runner.calls.outcomes import LONGEST_WAIT_S, Kind, Outcome, retry_after
 from runner.calls.refusals import Asked, of_error, parsed, plain, status_inside
 from runner.records import Reason
 
-__all__ = ["LONGEST_WAIT_S", "Kind", "Outcome", "backoff", "classify", "retry_after"]
+__all__ = ["LONGEST_WAIT_S", "OK", "Kind", "Outcome", "backoff", "classify", "retry_after"]
 
 _FIRST_WAIT_S = 0.5
 _LONGEST_BACKOFF_S = 8.0
-_OK = Outcome(Kind.OK)
+OK = Outcome(Kind.OK)
 
 # Exceptions go by the names of their classes, so that no HTTP client has to be imported; these are the names in httpx,
 # httpx2, openai, aiohttp and the standard library. The first line that fits counts.
@@ -38,13 +39,14 @@ def classify(
     body: bytes = b"",
     *,
     error: BaseException | None = None,
+    told: Any = None,
     model: str = "",
     api_key_env: str | None = None,
     base_url: str = "",
 ) -> Outcome:
     """Judge one attempt by its HTTP answer, or by the exception (``error``) where none came.
 
-    The last three are only for the sentences. An exception that no transport raises is raised again: it is a fault of
+    ``told``: the parsed body, where it has been parsed already. The last three are only for the sentences. An exception that no transport raises is raised again: it is a fault of
     ours, not of the wire.
     """
     asked = Asked(model, base_url, api_key_env)
@@ -53,14 +55,14 @@ def classify(
     if status is None:
         raise TypeError("classify needs a status or an error")
     headers = headers or {}
-    told = parsed(body)
+    told = parsed(body) if told is None else told
     if 200 <= status < 300:
         if not isinstance(told, Mapping):
             detail = f"the server answered {status} with something that is not JSON"
             return Outcome(Kind.RETRY, Reason.MALFORMED, detail, retry_after(headers), possibly_paid=True)
         inside = status_inside(told)
         if inside is None:
-            return _OK
+            return OK
         status = inside
     return of_error(status, headers, told, body, asked)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import threading
 from decimal import Decimal
@@ -90,6 +91,26 @@ def test_what_was_spent_before_and_elsewhere_counts() -> None:
     cap.reserve(Decimal("0.2"), "m")
     with pytest.raises(BudgetReached):
         cap.reserve(CENT, "m")
+
+
+def test_waiting_for_room_ends_when_a_call_costs_less_than_feared() -> None:
+    async def main() -> None:
+        cap = SpendingCap(Decimal(1))
+        first = cap.reserve(Decimal("0.9"), "m")
+        with pytest.raises(BudgetReached):
+            cap.reserve(Decimal("0.3"), "m")
+        assert cap.may_fit_later(Decimal("0.3"))
+        assert not cap.may_fit_later(Decimal("1.1"))
+        waiting = asyncio.ensure_future(cap.settled())
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        threading.Thread(target=first.settle, args=(Decimal("0.1"),)).start()
+        await asyncio.wait_for(waiting, 5)
+        cap.reserve(Decimal("0.3"), "m").settle(Decimal("0.3"))
+        assert not cap.may_fit_later(Decimal("0.3"))
+        await asyncio.wait_for(cap.settled(), 5)
+
+    asyncio.run(main())
 
 
 STEPS = st.lists(
