@@ -1,0 +1,69 @@
+"""The verb ``report``: shows stored sweeps and runs again, without a call."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from runner.config import home
+from runner.errors import ExitCode
+from runner.sweeps.stored import load
+
+SHOWN = 20
+"""How many sweeps the list shows."""
+
+
+def main(argv: Sequence[str]) -> int:
+    """``runner report [NAME ...] [--sync]``: the list of sweeps, or the table of those named."""
+    parser = argparse.ArgumentParser(prog="runner report", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="a sweep's id, a job key or a run's name")
+    parser.add_argument("--sync", action="store_true", help="write to the tracking store what waits on disk for it")
+    arguments = parser.parse_args(list(argv))
+    if arguments.sync:
+        return _sync()
+    if not arguments.names:
+        return _list(home())
+    from rich.console import Console
+
+    from runner.report.leaderboard import render_leaderboard
+    from runner.statistics import summarise
+
+    runs = [run for name in arguments.names for run in load(home(), name)]
+    distinct = list({run.job_key: run for run in runs}.values())
+    Console().print(render_leaderboard([(run, summarise(run)) for run in distinct]))
+    return ExitCode.DONE
+
+
+def stored_sweeps(folder: Path) -> list[dict[str, Any]]:
+    """The definitions of all sweeps of a home, newest first."""
+    found = [json.loads(path.read_text(encoding="utf-8")) for path in (folder / "sweeps").glob("*.json")]
+    return sorted(found, key=lambda sweep: str(sweep["started_at"]), reverse=True)
+
+
+def _list(folder: Path) -> int:
+    from rich.console import Console
+    from rich.table import Table
+
+    sweeps = stored_sweeps(folder)
+    console = Console()
+    if not sweeps:
+        console.print(f"no sweeps in {folder} yet", markup=False)
+        return ExitCode.DONE
+    table = Table("sweep", "name", "started", "status", "jobs", box=None)
+    for sweep in sweeps[:SHOWN]:
+        table.add_row(sweep["id"], sweep["name"], sweep["started_at"][:19], sweep["status"], str(len(sweep["jobs"])))
+    console.print(table)
+    return ExitCode.DONE
+
+
+def _sync() -> int:
+    from runner.tracking import sync_spool
+
+    report = sync_spool(home())
+    for problem in report.problems:
+        print(problem)
+    print(f"{report.traces_written} traces written, {report.spooled} entries still wait")
+    return ExitCode.INCOMPLETE if report.spooled or report.problems else ExitCode.DONE
