@@ -64,6 +64,10 @@ class JobStopped(RunnerError):
     """This job cannot go on (for example an unknown model); other jobs can."""
 
 
+class NotInLedger(RunnerError):
+    """A call that may not be made now (``plan``, offline replay) and that the ledger does not hold."""
+
+
 class BudgetReached(RunnerError):
     """The next call might exceed ``budget.max_usd``; it was not made."""
 

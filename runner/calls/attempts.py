@@ -43,6 +43,8 @@ class Rules:
     overrides: tuple[Price, ...]
     metadata: Mapping[str, str]
     sweep: str
+    offline: bool = False
+    """No call is made; what the ledger does not hold raises NotInLedger."""
 
 
 @dataclass(slots=True)

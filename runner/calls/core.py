@@ -19,7 +19,7 @@ from runner.calls.limits import Limiters
 from runner.calls.purse import Purse
 from runner.calls.redaction import Redactor
 from runner.config.schema import Budget
-from runner.errors import RunnerError
+from runner.errors import NotInLedger, RunnerError
 from runner.records import Call, Usage
 
 CLOSING_GRACE_S = 2.0
@@ -82,6 +82,8 @@ class Core:
             if final is not None and not again and ask.replayable:
                 return Landed(found)
             self._check()
+            if self.rules.offline:
+                raise NotInLedger(f"{ask.model}: the ledger does not hold this call, and none may be made now")
             if again:
                 self._asked_again.add(key)
             flight = self._flights.start(ask, found, again=again or not ask.replayable)

@@ -171,13 +171,15 @@ async def open_door(
     home: Path,
     metadata: Mapping[str, str] | None = None,
     sweep: str | None = None,
+    offline: bool = False,
 ) -> AsyncIterator[Door]:
     """The door of one sweep, open inside the block.
 
     ``metadata``: tags for the provider's dashboard, no part of any key. ``sweep``: its id; processes that give the
-    same one share its cap. Raises ConfigurationError and StorageError.
+    same one share its cap. ``offline``: no call is made; what the ledger does not hold raises NotInLedger.
+    Raises ConfigurationError and StorageError.
     """
-    rules = Rules(calls, tuple(prices), dict(metadata or {}), sweep or uuid.uuid4().hex)
+    rules = Rules(calls, tuple(prices), dict(metadata or {}), sweep or uuid.uuid4().hex, offline=offline)
     door = Door(Core(rules, budget, home, shared=sweep is not None))
     try:
         yield door
