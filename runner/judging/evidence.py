@@ -71,7 +71,7 @@ def _weakest_words(weakest: Support) -> str:
 
 
 def topicality(question: str, answer: str) -> Finding | None:
-    """How much the answer takes up the question: its words, or the kind of thing it asks for; ``None`` for a refusal."""
+    """How much the answer takes up the question: its words, or the kind of thing asked for; ``None`` for a refusal."""
     if only_refuses(answer):
         return None
     shared = coverage(content_words(question), content_words(answer))

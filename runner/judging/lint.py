@@ -30,7 +30,7 @@ _VALUE_FIRST = re.compile(
     r"\b(?:score|rating|label|grade|verdict|number)\b[^.\n]{0,60}\b(?:then|followed by|and then)\b[^.\n]{0,40}"
     r"\b(?:reason|reasoning|explain|explanation|justif\w+|rationale)\b"
     r"|[\"'](?:score|rating|label|grade|verdict)[\"']\s*:.{0,80}[\"'](?:reason\w*|explanation|rationale)[\"']\s*:"
-    r"|\bfirst\b[^.\n]{0,30}\b(?:score|rating|label|grade|verdict)\b",
+    r"|\bfirst\b[^.,\n]{0,30}\b(?:score|rating|label|grade|verdict)\b",
     re.IGNORECASE | re.DOTALL,
 )
 _FORMAT = re.compile(
@@ -56,6 +56,7 @@ _WISHES = re.compile(
     r"|\bimportant\s+(?:details?|aspects?|considerations?)\b|\bwhat\s+(?:a|an)\s+expert\b|\bworld knowledge\b",
     re.IGNORECASE,
 )
+_TOLERATED = re.compile(r"\b(?:fine|allowed|welcome|optional|unnecessary)\b", re.IGNORECASE)
 _NEGATED = re.compile(r"\b(?:not|never|no|nor|without|don't|doesn't|neither)\b", re.IGNORECASE)
 
 
@@ -126,7 +127,8 @@ def _text_warnings(rubric: Rubric, text: str) -> list[RubricProblem]:
         if name not in rubric.inputs and any(pattern.search(s) and not _NEGATED.search(s) for s in _parts(whole)):
             remedy = f"add {name} to inputs or do not speak of it"
             found.append(_warning("instructions", f"speaks of the {name}, which is not among the inputs", remedy))
-    wishes = {match.group().lower() for s in _parts(whole) if not _NEGATED.search(s) for match in _WISHES.finditer(s)}
+    demands = [part for part in _parts(whole) if not _NEGATED.search(part) and not _TOLERATED.search(part)]
+    wishes = {match.group().lower() for part in demands for match in _WISHES.finditer(part)}
     if wishes:
         what = f"wishes for what the source may not hold ({', '.join(sorted(wishes))}): right answers then lose points"
         found.append(_warning("instructions", what, "say what must be there, and that nothing unasked is required"))
