@@ -127,7 +127,7 @@ def run_job(_: Any) -> int:
 
     load_dotenv_file()
     hydra = HydraConfig.get()
-    composed = compose_batch([list(hydra.overrides.task)])
+    composed = compose_batch([list(hydra.overrides.task)], hydra_overrides=list(hydra.overrides.hydra))
     if composed.problems:
         raise ConfigurationError(composed.problems)
     return int(launch(composed.jobs, output_dir=Path(hydra.runtime.output_dir)))

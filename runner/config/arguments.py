@@ -36,7 +36,7 @@ def parse_arguments(arguments: Sequence[str]) -> Arguments:
     def refuse(message: str) -> NoReturn:
         raise ConfigurationError(f"command line: {message}; see python -m runner --help")
 
-    parser.error = refuse  # type: ignore[method-assign]
+    parser.error = refuse
     found = parser.parse_intermixed_args(list(arguments))
     shows = [name for name in _INFORMATION if getattr(found, name)]
     if found.multirun and (shows or found.run):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from runner.config import schema
 from runner.config.environment import origins
@@ -15,11 +15,12 @@ from runner.config.names import job_names
 from runner.config.problems import merged
 from runner.config.search_path import ConfigSource, active_source, config_loader
 from runner.config.secrets import in_overrides, masked_yaml
-from runner.config.validation import check, missing_values, unknown_keys
+from runner.config.validation import check, missing_values, unknown_keys, unresolvable_values
 from runner.errors import ConfigurationError, Problem
 
 if TYPE_CHECKING:
     from hydra.core.config_loader import ConfigLoader
+    from hydra.core.override_parser.types import Override
     from hydra.types import RunMode
     from omegaconf import DictConfig
 
@@ -32,9 +33,7 @@ class Composed:
     problems: tuple[Problem, ...]
 
 
-def compose_jobs(
-    overrides: Sequence[str], *, multirun: bool, source: ConfigSource | None = None
-) -> tuple[Job, ...]:
+def compose_jobs(overrides: Sequence[str], *, multirun: bool, source: ConfigSource | None = None) -> tuple[Job, ...]:
     """The jobs that these overrides mean, in the order of the sweep.
 
     With ``multirun`` comma lists are swept over, and so are the ``hydra.sweeper.params`` of an experiment, where the
@@ -67,14 +66,11 @@ def compose(overrides: Sequence[str], *, multirun: bool, source: ConfigSource | 
     if secrets:
         raise ConfigurationError(secrets)
     with config_loader(source) as loader:
-        composer = _Composer(loader, (source or active_source()))
-        try:
-            batch = composer.split(overrides) if multirun else composer.single(overrides)
-        except ConfigurationError as error:
-            if not error.problems:
-                raise
-            return Composed((), error.problems)
-        return composer.compose_batch(batch)
+        composer = _Composer(loader, source or active_source())
+        parsed, unreadable = composer.parse(overrides)
+        batch, unsplittable = composer.split(parsed) if multirun else composer.single(parsed)
+        composed = composer.compose_batch(batch)
+    return Composed(composed.jobs, merged([*unreadable, *unsplittable, *composed.problems]))
 
 
 _remembered: dict[tuple[str, ...], Job] = {}
@@ -86,13 +82,18 @@ def remember(jobs: Sequence[Job]) -> None:
     _remembered.update({job.overrides: job for job in jobs})
 
 
-def compose_batch(batch: Sequence[Sequence[str]], *, source: ConfigSource | None = None) -> Composed:
-    """The jobs of a sweep that is already split into the overrides of each job (what a Hydra launcher gets)."""
+def compose_batch(
+    batch: Sequence[Sequence[str]], *, hydra_overrides: Sequence[str] = (), source: ConfigSource | None = None
+) -> Composed:
+    """The jobs of a sweep that is already split into the overrides of each job (what a Hydra launcher gets).
+
+    ``hydra_overrides``: those of the command line that begin with ``hydra.``; ``hydra.searchpath`` is one of them.
+    """
     known = [_remembered.get(tuple(overrides)) for overrides in batch]
     if all(known):
         return Composed(tuple(job for job in known if job is not None), ())
     with config_loader(source) as loader:
-        return _Composer(loader, (source or active_source())).compose_batch(batch)
+        return _Composer(loader, source or active_source(), hydra_overrides).compose_batch(batch)
 
 
 @dataclass
@@ -106,36 +107,62 @@ class _Draft:
 
 
 class _Composer:
-    def __init__(self, loader: ConfigLoader, source: ConfigSource) -> None:
+    def __init__(self, loader: ConfigLoader, source: ConfigSource, hydra_overrides: Sequence[str] = ()) -> None:
         self._loader = loader
         self._source = source
+        self._hydra_overrides = list(hydra_overrides)
         self._hashes = FileHashes()
+        self._explained: set[str] = set()
+        """Overrides that cannot be composed and that somebody has been told about."""
 
-    def single(self, overrides: Sequence[str]) -> list[tuple[str, ...]]:
-        """The overrides of the one job. Raises ConfigurationError where they mean a sweep."""
-        problems = sweep_without_flag(self._parse(overrides))
-        if problems:
-            raise ConfigurationError(problems)
-        return [tuple(overrides)]
+    def parse(self, overrides: Sequence[str]) -> tuple[list[Override], list[Problem]]:
+        """The overrides of the application that can be read, and what is wrong with the others.
 
-    def split(self, overrides: Sequence[str]) -> list[tuple[str, ...]]:
-        """The overrides of each job of the sweep. Raises ConfigurationError."""
+        Those of Hydra itself are kept for the compositions.
+        """
+        from hydra.core.override_parser.overrides_parser import OverridesParser
+        from hydra.errors import HydraException
+
+        parser = OverridesParser.create(config_loader=self._loader)
+        parsed: list[Override] = []
+        problems: list[Problem] = []
+        for line in overrides:
+            try:
+                (override,) = parser.parse_overrides([line])
+            except HydraException as error:
+                problems.extend(explain(error, [line], self._loader, self._source).problems)
+                continue
+            if override.is_hydra_override():
+                self._hydra_overrides.append(line)
+            else:
+                parsed.append(override)
+        return parsed, problems
+
+    def single(self, parsed: Sequence[Override]) -> tuple[list[tuple[str, ...]], list[Problem]]:
+        """The overrides of the one job, and those that mean a sweep as problems."""
+        lines = tuple(str(override.input_line) for override in parsed if not override.is_sweep_override())
+        return [lines], sweep_without_flag(parsed)
+
+    def split(self, parsed: Sequence[Override]) -> tuple[list[tuple[str, ...]], list[Problem]]:
+        """The overrides of each job of the sweep, the sweep of an experiment included."""
         from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
         from hydra.types import RunMode
 
-        parsed = self._parse(overrides)
-        for override in parsed:
-            if override.is_sweep_override() and not override.is_discrete_sweep():
-                where = override.input_line or override.key_or_group
-                raise ConfigurationError([Problem(where, "only lists and ranges can be swept", "write key=1,2,3")])
-        # What is wrong besides shows up again, and with better words, when each job is composed.
-        master, problems = self._load(overrides, RunMode.MULTIRUN)
+        endless = [override for override in parsed if override.is_sweep_override() and not override.is_discrete_sweep()]
+        problems = [
+            Problem(str(override.input_line), "only lists and ranges can be swept", "write key=1,2,3")
+            for override in endless
+        ]
+        usable = [override for override in parsed if override not in endless]
+        lines = [str(override.input_line) for override in usable]
+        master, unloadable = self._load(lines, RunMode.MULTIRUN)
+        problems.extend(unloadable)
         if master is None:
-            raise ConfigurationError(problems)
-        params = dict(master.hydra.sweeper.get("params") or {})
-        lines = [*(f"{key}={value}" for key, value in params.items()), *overrides]
-        application = [override for override in self._parse(lines) if not override.is_hydra_override()]
-        return [tuple(job) for job in BasicSweeper.split_arguments(application, None)[0]]
+            return [], problems
+        swept = {str(key): value for key, value in (master.hydra.sweeper.get("params") or {}).items()}
+        of_experiment, unreadable = self.parse([f"{key}={value}" for key, value in swept.items()])
+        batches = BasicSweeper.split_arguments([*of_experiment, *usable], None)
+        return [tuple(job) for job in batches[0]], [*problems, *unreadable]
 
     def compose_batch(self, batch: Sequence[Sequence[str]]) -> Composed:
         drafts = [self._compose(tuple(overrides), in_sweep=len(batch) > 1) for overrides in batch]
@@ -159,6 +186,7 @@ class _Composer:
                     sources=sources,
                     resolved_yaml=draft.resolved_yaml,
                     origins=draft.origins,
+                    source=self._source,
                     group_choices=draft.choices,
                 )
             )
@@ -181,31 +209,19 @@ class _Composer:
         Hydra stops at the first problem. Where an override is the cause, the composition goes on without it, so that
         everything is said at once.
         """
-        remaining, problems = list(overrides), list[Problem]()
+        remaining = [line for line in overrides if line not in self._explained]
+        problems: list[Problem] = []
         while True:
             try:
-                return self._loader.load_configuration(self._source.primary, remaining, mode), problems
+                lines = [*self._hydra_overrides, *remaining]
+                return self._loader.load_configuration(self._source.primary, lines, mode), problems
             except Exception as error:  # Hydra raises its own, OmegaConf's, YAML's and built-in errors
                 explanation = explain(error, remaining, self._loader, self._source)
                 problems.extend(explanation.problems)
-                if explanation.culprit not in remaining:
+                if explanation.culprit is None or explanation.culprit not in remaining:
                     return None, problems
                 remaining.remove(explanation.culprit)
-
-    def _parse(self, overrides: Sequence[str]) -> list[Any]:
-        from hydra.core.override_parser.overrides_parser import OverridesParser
-        from hydra.errors import HydraException
-
-        parser = OverridesParser.create(config_loader=self._loader)
-        parsed, problems = [], []
-        for line in overrides:
-            try:
-                parsed.extend(parser.parse_overrides([line]))
-            except HydraException as error:
-                problems.extend(explain(error, [line], self._loader, self._source).problems)
-        if problems:
-            raise ConfigurationError(problems)
-        return parsed
+                self._explained.add(explanation.culprit)
 
 
 def _misplaced_sweep(
@@ -233,12 +249,11 @@ def _resolve(
     decided = origins(node)
     missing = missing_values(node)
     problems.extend(missing)
-    try:
-        config = OmegaConf.to_object(node)
-        container = OmegaConf.to_container(node, resolve=True)
-    except Exception as error:
-        explained = [with_origin(problem, decided) for problem in explain(error, overrides, None, None).problems]
-        return _Draft(overrides, None, [*problems, *explained])
+    problems.extend(with_origin(problem, decided) for problem in unresolvable_values(node))
+    if unresolvable_values(node):
+        return _Draft(overrides, None, problems)
+    config = OmegaConf.to_object(node)
+    container = OmegaConf.to_container(node, resolve=True)
     assert isinstance(config, schema.Config)
     assert isinstance(container, dict)
     problems.extend(unknown_keys(container))

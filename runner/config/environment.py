@@ -29,22 +29,23 @@ def origins(unresolved: DictConfig) -> Mapping[str, str]:
     A value that the command line or a file says differently is no interpolation any more and is left out.
     """
     found: dict[str, str] = {}
-    for key, text in _strings(unresolved):
+    for key, text in strings(unresolved):
         for name in _VARIABLE.findall(text):
             if name in os.environ:
                 found[key] = name
     return found
 
 
-def _strings(node: object, prefix: str = "") -> Iterator[tuple[str, str]]:
+def strings(node: object, prefix: str = "") -> Iterator[tuple[str, str]]:
+    """(dotted key, text) of every text in a configuration node or a container, interpolations as they are written."""
     from omegaconf import OmegaConf
 
     container = OmegaConf.to_container(node, resolve=False) if OmegaConf.is_config(node) else node
-    if isinstance(container, dict):
+    if isinstance(container, Mapping):
         for key, value in container.items():
-            yield from _strings(value, f"{prefix}.{key}" if prefix else str(key))
-    elif isinstance(container, list):
+            yield from strings(value, f"{prefix}.{key}" if prefix else str(key))
+    elif isinstance(container, list | tuple):
         for position, value in enumerate(container):
-            yield from _strings(value, f"{prefix}[{position}]")
+            yield from strings(value, f"{prefix}[{position}]")
     elif isinstance(container, str):
         yield prefix, container

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from runner.config.arguments import Arguments
-from runner.config.composition import compose
 from runner.config.compat import version_arguments
+from runner.config.composition import compose
 from runner.config.paths import shipped_conf
 from runner.config.search_path import activate, config_loader
 from runner.config.secrets import masked

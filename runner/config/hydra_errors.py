@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runner.config import schema
 from runner.config.paths import GROUPS
+from runner.config.provenance import find_file, shown
 from runner.config.secrets import masked
 from runner.config.spelling import did_you_mean
 from runner.config.structure import field_types, group_type, plain_message, unfit
@@ -20,13 +22,8 @@ if TYPE_CHECKING:
 
     from runner.config.search_path import ConfigSource
 
-_MISSING_OPTION = re.compile(r"(?:In '(?P<file>[^']+)': )?Could not (?:find|load) '(?P<path>[^']+)'")
-_NOT_OVERRIDDEN = re.compile(r"(?:In '(?P<file>[^']+)': )?Could not override '(?P<key>[^']+)'")
-_NOT_MERGED = re.compile(r"Error merging override (?P<line>.+)", re.DOTALL)
-_IN_FILE = re.compile(r"In '(?P<file>[^']+)': ")
-_NOT_DELETED = re.compile(r"Could not delete '(?P<key>[^']+)'")
-_TWICE = re.compile(r"Multiple values for (?P<key>[^ ]+)\. ")
 _SWEEP_REMEDY = "add -m to sweep over the values, or write [a,b] for a list"
+_QUOTES_REMEDY = "put the value in quotes twice, such as 'key=\"a, b\"'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +35,32 @@ class Explanation:
     """The override without which the composition may go on."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """A composition that did not succeed."""
+
+    error: Exception
+    overrides: Sequence[str]
+    loader: ConfigLoader
+    source: ConfigSource
+
+    @property
+    def cause(self) -> BaseException | None:
+        return self.error.__cause__ or self.error.__context__
+
+    def override_of(self, key: str) -> str | None:
+        """The override whose key this is."""
+        return next((line for line in self.overrides if line.partition("=")[0] == key), None)
+
+    def override_choosing(self, group: str, option: str) -> str | None:
+        """The override that chooses this option of the group."""
+        for line in self.overrides:
+            words = re.split(r"[=,\[\]\s'\"]+", line)
+            if _group_of(line) == group and option in words[1:]:
+                return line
+        return None
+
+
 def sweep_without_flag(parsed: Sequence[Any]) -> list[Problem]:
     """Overrides that mean a sweep, where ``-m`` was not given."""
     return [
@@ -47,54 +70,39 @@ def sweep_without_flag(parsed: Sequence[Any]) -> list[Problem]:
     ]
 
 
-def explain(
-    error: Exception, overrides: Sequence[str], loader: ConfigLoader | None, source: ConfigSource | None
-) -> Explanation:
+def explain(error: Exception, overrides: Sequence[str], loader: ConfigLoader, source: ConfigSource) -> Explanation:
     """The problems behind an error of composing these overrides, each with the file or override and the key."""
-    found = _explain(error, overrides, loader, source)
-    problems = tuple(
-        Problem(masked(problem.where), masked(problem.what), masked(problem.remedy)) for problem in found.problems
-    )
-    return Explanation(problems, found.culprit)
+    found = _explain(_Failure(error, overrides, loader, source))
+    problems = (Problem(masked(said.where), masked(said.what), masked(said.remedy)) for said in found.problems)
+    return Explanation(tuple(problems), found.culprit)
 
 
-def _explain(
-    error: Exception, overrides: Sequence[str], loader: ConfigLoader | None, source: ConfigSource | None
-) -> Explanation:
-    text = str(error)
-    if type(error).__name__ == "OverrideParseException":
-        return _unreadable(error, overrides)
-    if match := _MISSING_OPTION.match(text):
-        return _missing_option(match["path"], match["file"], overrides, loader)
-    if match := _NOT_OVERRIDDEN.match(text):
-        return _unknown_key(match["key"], match["file"], text, overrides, loader)
-    if match := _NOT_MERGED.match(text):
-        line = match["line"]
-        cause = error.__cause__ or error.__context__
-        what = plain_message(cause) if cause else "cannot be set"
-        return Explanation((Problem(line, what),), line)
-    if match := _NOT_DELETED.match(text):
-        culprit = next((line for line in overrides if line.startswith("~")), None)
-        remedy = "write the list that you want, such as judge=[grounding]" if "judge" in match["key"] else ""
-        return Explanation((Problem(f"~{match['key']}", "there is nothing of that name to leave out", remedy),), culprit)
-    if match := _TWICE.match(text):
-        key = match["key"]
-        culprit = _override_of(f"+{key}", overrides)
-        return Explanation((Problem(culprit or key, f"{key} is chosen already", f"write {key}=... without +"),), culprit)
-    if match := _IN_FILE.match(text):
-        return _bad_file(match["file"], error, overrides, source)
-    if marked := getattr(error, "problem_mark", None):
-        return _broken_yaml(error, marked, overrides)
-    return Explanation((_of_omegaconf(error),), None)
+def with_origin(problem: Problem, decided: Mapping[str, str]) -> Problem:
+    """The problem, with the environment variable that its key got the value from."""
+    name = decided.get(problem.where)
+    if name is None:
+        return problem
+    return dataclasses.replace(problem, what=f"{problem.what} (from the environment variable {name})")
 
 
-def _unreadable(error: Exception, overrides: Sequence[str]) -> Explanation:
-    line = next((line for line in overrides if _cannot_be_parsed(line)), "command line")
+def _explain(failure: _Failure) -> Explanation:
+    if type(failure.error).__name__ == "OverrideParseException":
+        return _unreadable(failure)
+    for pattern, explain_match in _MESSAGES:
+        if match := pattern.match(str(failure.error)):
+            return explain_match(failure, match)
+    if getattr(failure.error, "problem_mark", None):
+        return _broken_yaml(failure)
+    key = str(getattr(failure.error, "full_key", None) or "configuration")
+    return Explanation((Problem(key, plain_message(failure.error)),))
+
+
+def _unreadable(failure: _Failure) -> Explanation:
+    line = next((line for line in failure.overrides if _cannot_be_parsed(line)), "command line")
     if "=" not in line and not line.startswith("~"):
         return Explanation((Problem(line, "this is neither a verb nor key=value"),), line)
-    reason = str(error).partition("\nSee ")[0].splitlines()[-1]
-    remedy = "put the value in quotes twice, such as 'key=\"a, b\"'"
-    return Explanation((Problem(line, f"cannot be read ({reason})", remedy),), line)
+    reason = str(failure.error).partition("\nSee ")[0].splitlines()[-1]
+    return Explanation((Problem(line, f"cannot be read ({reason})", _QUOTES_REMEDY),), line)
 
 
 def _cannot_be_parsed(line: str) -> bool:
@@ -108,89 +116,86 @@ def _cannot_be_parsed(line: str) -> bool:
     return False
 
 
-def _missing_option(
-    path: str, file: str | None, overrides: Sequence[str], loader: ConfigLoader | None
-) -> Explanation:
-    group, _, option = path.rpartition("/")
-    known = loader.get_group_options(group) if loader is not None and group else []
-    culprit = next(
-        (line for line in overrides if _group_of(line) == group and option in re.split(r"[=,\[\]\s'\"]+", line)), None
-    )
-    where = culprit or (f"{file}.yaml" if file else path)
+def _missing_option(failure: _Failure, match: re.Match[str]) -> Explanation:
+    group, _, option = match["path"].rpartition("/")
+    known = failure.loader.get_group_options(group) if group else []
+    culprit = failure.override_choosing(group, option)
+    where = culprit or _choosing_file(failure, option, match["file"] or match["path"])
     what = f"there is no {option} in {group}" if group else f"there is no configuration {option}"
     return Explanation((Problem(where, what, did_you_mean(option, known)),), culprit)
 
 
-def _group_of(line: str) -> str:
-    return line.partition("=")[0].lstrip("+~").partition("@")[0]
+def _choosing_file(failure: _Failure, option: str, reported: str) -> str:
+    """The file that chooses the option: Hydra names the primary one also where an experiment has overridden it."""
+    chosen = [line.lstrip("+").replace("=", "/", 1) for line in failure.overrides if "." not in line.partition("=")[0]]
+    for name in (*chosen, reported):
+        file = find_file(name, failure.source)
+        if file is not None and re.search(rf"\b{re.escape(option)}\b", file.read_text(encoding="utf-8")):
+            return shown(file)
+    return f"{reported}.yaml"
 
 
-def _override_of(key: str, overrides: Sequence[str]) -> str | None:
-    return next((line for line in overrides if line.partition("=")[0] == key), None)
-
-
-def _unknown_key(
-    key: str, file: str | None, text: str, overrides: Sequence[str], loader: ConfigLoader | None
-) -> Explanation:
-    culprit = None if file else _override_of(key, overrides)
+def _not_overridden(failure: _Failure, match: re.Match[str]) -> Explanation:
+    key, file = match["key"], match["file"]
+    culprit = None if file else failure.override_of(key)
     where = culprit or (f"{file}.yaml: {key}" if file else key)
-    meant = re.search(r"Did you mean to override (?:one of )?(?P<keys>[^\n]+)\?", text)
+    meant = re.search(r"Did you mean to override (?:one of )?(?P<keys>[^\n]+)\?", str(failure.error))
     if meant:
         return Explanation((Problem(where, f"{key} alone names nothing", f"write one of {meant['keys']}"),), culprit)
-    known: Sequence[str] = [*field_types(schema.Config), *GROUPS]
+    return Explanation((_unknown_key(failure, where, key),), culprit)
+
+
+def _unknown_key(failure: _Failure, where: str, key: str) -> Problem:
+    """Walks the key down the schema to the first part that is not there."""
     owner: Any = schema.Config
-    *parents, last = key.split(".")
     reached: list[str] = []
-    for part in parents:
+    for part in key.split("."):
+        inside = getattr(owner, "__args__", ())
+        if inside:
+            options = failure.loader.get_group_options("judge") if reached == ["judges"] else []
+            return Problem(where, f"there is no {part} among the {reached[-1]}", did_you_mean(part, options))
+        if not hasattr(owner, "__dataclass_fields__"):
+            return Problem(where, f"{'.'.join(reached)} has no keys")
         types = field_types(owner)
         if part not in types:
-            last = part
-            break
+            what = f"there is no key {part} in {'.'.join(reached)}" if reached else f"there is no key or group {part}"
+            return Problem(where, what, did_you_mean(part, types if reached else [*types, *GROUPS]))
         owner = types[part]
         reached.append(part)
-        inside = getattr(owner, "__args__", ())
-        if reached[-1] in ("judges", "panels") and inside:
-            entry = parents[len(reached)] if len(parents) > len(reached) else last
-            options = loader.get_group_options("judge") if loader is not None and part == "judges" else []
-            what = f"there is no {entry} among the {part}"
-            return Explanation((Problem(where, what, did_you_mean(entry, options)),), culprit)
-        if not hasattr(owner, "__dataclass_fields__"):
-            return Explanation((Problem(where, f"{'.'.join(reached)} has no keys"),), culprit)
-    if reached:
-        known = list(field_types(owner))
-    what = f"there is no key {last} in {'.'.join(reached)}" if reached else f"there is no key or group {last}"
-    return Explanation((Problem(where, what, did_you_mean(last, known)),), culprit)
+    return Problem(where, "cannot be set like this")
 
 
-def _bad_file(
-    name: str, error: Exception, overrides: Sequence[str], source: ConfigSource | None
-) -> Explanation:
+def _not_merged(failure: _Failure, match: re.Match[str]) -> Explanation:
+    line = match["line"]
+    return Explanation((Problem(line, plain_message(failure.cause or failure.error)),), line)
+
+
+def _not_deleted(failure: _Failure, match: re.Match[str]) -> Explanation:
+    culprit = next((line for line in failure.overrides if line.startswith("~")), None)
+    remedy = "write the list that you want, such as judge=[grounding]" if "judge" in match["key"] else ""
+    return Explanation((Problem(f"~{match['key']}", "there is nothing of that name to leave out", remedy),), culprit)
+
+
+def _chosen_twice(failure: _Failure, match: re.Match[str]) -> Explanation:
+    key = match["key"]
+    culprit = failure.override_of(f"+{key}")
+    problem = Problem(culprit or key, f"{key} is chosen already", f"write {key}=... without +")
+    return Explanation((problem,), culprit)
+
+
+def _bad_file(failure: _Failure, match: re.Match[str]) -> Explanation:
+    name = match["file"]
     group, _, option = name.rpartition("/")
-    culprit = next(
-        (line for line in overrides if _group_of(line) == group and option in re.split(r"[=,\[\]\s'\"]+", line)), None
-    )
-    path = _file(name, source)
-    shown = _shown(path) if path else f"{name}.yaml"
-    if path is not None:
-        problems = tuple(Problem(f"{shown}: {p.where}", p.what, p.remedy) for p in _all_in_file(path, group))
-        if problems:
-            return Explanation(problems, culprit)
-    cause = error.__cause__ or error.__context__
-    text = str(error).partition(": ")[2] if cause is None else plain_message(cause)
-    key = getattr(cause, "full_key", "") or ""
-    return Explanation((Problem(f"{shown}: {key}" if key else shown, text.replace("\n", " ")),), culprit)
-
-
-def _file(name: str, source: ConfigSource | None) -> Path | None:
-    folders = source.all_folders() if source is not None else ()
-    return next((folder / f"{name}.yaml" for folder in folders if (folder / f"{name}.yaml").is_file()), None)
-
-
-def _shown(path: Path) -> str:
-    try:
-        return str(path.relative_to(Path.cwd()))
-    except ValueError:
-        return str(path)
+    culprit = failure.override_choosing(group, option)
+    path = find_file(name, failure.source)
+    where = shown(path) if path else f"{name}.yaml"
+    problems = tuple(_all_in_file(path, group)) if path is not None else ()
+    if problems:
+        located = (dataclasses.replace(problem, where=f"{where}: {problem.where}") for problem in problems)
+        return Explanation(tuple(located), culprit)
+    key = getattr(failure.cause, "full_key", None)
+    text = plain_message(failure.cause) if failure.cause else str(failure.error).partition(": ")[2]
+    return Explanation((Problem(f"{where}: {key}" if key else where, text.replace("\n", " ")),), culprit)
 
 
 def _all_in_file(path: Path, group: str) -> Iterator[Problem]:
@@ -200,37 +205,38 @@ def _all_in_file(path: Path, group: str) -> Iterator[Problem]:
     text = path.read_text(encoding="utf-8")
     content = yaml.safe_load(text)
     if not isinstance(content, Mapping):
+        yield Problem("the whole file", "must be a mapping of keys to values")
         return
     header = re.search(r"^#\s*@package\s+(\S+)", text, re.MULTILINE)
-    package = header[1] if header else group.replace("/", ".")
-    owner: Any = group_type(group) if not header else None
-    values = {key: value for key, value in content.items() if key not in ("defaults", "hydra")}
-    if owner is None:
-        owner = schema.Config
-        for part in reversed([] if package == "_global_" else package.split(".")):
-            values = {part: values}
-        yield from unfit(values, owner)
-    else:
+    values: Mapping[Any, Any] = {key: value for key, value in content.items() if key not in ("defaults", "hydra")}
+    owner = group_type(group)
+    if owner is not None and not header:
         yield from unfit(values, owner, group)
+        return
+    package = header[1] if header else group.replace("/", ".")
+    for part in reversed([] if package == "_global_" else package.split(".")):
+        values = {part: values}
+    yield from unfit(values, schema.Config)
 
 
-def _broken_yaml(error: Exception, mark: Any, overrides: Sequence[str]) -> Explanation:
-    path = Path(mark.name)
-    culprit = next(
-        (line for line in overrides if _group_of(line) == path.parent.name and path.stem in line.partition("=")[2]), None
-    )
-    what = f"is not YAML: {getattr(error, 'problem', '') or 'cannot be read'}"
-    return Explanation((Problem(f"{_shown(path)} line {mark.line + 1}", what),), culprit)
+def _broken_yaml(failure: _Failure) -> Explanation:
+    error: Any = failure.error
+    path = Path(error.problem_mark.name)
+    culprit = failure.override_choosing(path.parent.name, path.stem)
+    where = f"{shown(path)} line {error.problem_mark.line + 1}"
+    return Explanation((Problem(where, f"is not YAML: {error.problem or 'cannot be read'}"),), culprit)
 
 
-def _of_omegaconf(error: Exception) -> Problem:
-    key = getattr(error, "full_key", None) or ""
-    return Problem(str(key) or "configuration", plain_message(error))
+def _group_of(line: str) -> str:
+    return line.partition("=")[0].lstrip("+~").partition("@")[0]
 
 
-def with_origin(problem: Problem, decided: Mapping[str, str]) -> Problem:
-    """The problem, with the environment variable that its key got the value from."""
-    name = decided.get(problem.where)
-    if name is None:
-        return problem
-    return Problem(problem.where, f"{problem.what} (from the environment variable {name})", problem.remedy)
+_MESSAGES: tuple[tuple[re.Pattern[str], Callable[[_Failure, re.Match[str]], Explanation]], ...] = (
+    (re.compile(r"(?:In '(?P<file>[^']+)': )?Could not (?:find|load) '(?P<path>[^']+)'"), _missing_option),
+    (re.compile(r"(?:In '(?P<file>[^']+)': )?Could not override '(?P<key>[^']+)'"), _not_overridden),
+    (re.compile(r"Error merging override (?P<line>.+)", re.DOTALL), _not_merged),
+    (re.compile(r"Could not delete '(?P<key>[^']+)'"), _not_deleted),
+    (re.compile(r"Multiple values for (?P<key>[^ ]+)\. "), _chosen_twice),
+    (re.compile(r"In '(?P<file>[^']+)': "), _bad_file),
+)
+"""How each message of Hydra 1.3 and 1.4 begins, and what is made of it; the first that fits counts."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from runner.config import schema
+from runner.config.search_path import ConfigSource
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,8 @@ class Job:
     """The configuration as YAML, everything resolved, without secrets."""
     origins: Mapping[str, str] = field(default_factory=dict)
     """Key → environment variable that decided its value."""
+    source: ConfigSource = field(default_factory=ConfigSource)
+    """Where its configuration files were looked for."""
     group_choices: Mapping[str, str] = field(default_factory=dict)
     """Group → chosen option, such as ``stack`` → ``local``."""
 

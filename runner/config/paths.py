@@ -103,8 +103,7 @@ def find(path: str) -> Path | None:
 def find_instructions(name: str) -> Path | None:
     """A rubric's ``instructions_file``: beside the rubric files (yours first), else as any other relative path."""
     if not Path(name).is_absolute():
-        mine = user_conf()
-        for folder in (*((mine,) if mine else ()), shipped_conf()):
-            if (folder / "rubric" / name).is_file():
-                return folder / "rubric" / name
+        for conf in (user_conf(), shipped_conf()):
+            if conf is not None and (conf / "rubric" / name).is_file():
+                return conf / "rubric" / name
     return find(name)

@@ -57,7 +57,7 @@ def _knowledge(config: schema.Config) -> Iterator[Problem]:
     if kind in ("dense", "hybrid") and config.embedder.kind == "none":
         yield Problem("embedder.kind", f"retriever.kind={kind} needs an embedder", "choose embedder=minilm")
     if kind in ("dense", "hybrid") and config.embedder.kind == "openai" and not config.embedder.model.strip():
-        yield Problem("embedder.model", "is empty")
+        yield Problem("embedder.model", "is not set", "write embedder.model=NAME, as its server calls it")
 
 
 def _generation(config: schema.Config) -> Iterator[Problem]:
@@ -72,7 +72,7 @@ def _generation(config: schema.Config) -> Iterator[Problem]:
         yield Problem("generator.kind", "extractive takes its answer from the context, and retriever.kind is none")
     if generator.kind == "model":
         if not generator.model.strip():
-            yield Problem("generator.model", "is empty")
+            yield Problem("generator.model", "is not set", "write generator.model=NAME, as its server calls it")
         if "{question}" not in prompt.user + prompt.system:
             yield Problem("prompt.user", "does not hold {question}", "the generator would never see the question")
         if config.retriever.kind != "none" and "{context}" not in prompt.user + prompt.system:
@@ -87,7 +87,8 @@ def _judge(name: str, judge: schema.Judge, config: schema.Config) -> Iterator[Pr
         yield Problem(where, f"{name} is one of MLflow's own judges, whose values it shows in its own way",
                       "choose another name, such as reference_match")  # fmt: skip
     if judge.kind == "model" and not judge.model.strip():
-        yield Problem(f"{where}.model", "is empty")
+        key = f"{where}.model" if config.judge_defaults.model.strip() else "judge_defaults.model"
+        yield Problem(key, "is not set", f"write {key}=NAME, as its server calls it")
     rubric = judge.rubric
     yield from _scale(f"{where}.rubric.scale", rubric.scale)
     if not rubric.instructions.strip() and not rubric.instructions_file and judge.kind == "model":
@@ -176,13 +177,18 @@ def _endpoints(config: schema.Config) -> Iterator[Problem]:
     for owner, endpoint in used_endpoints(config):
         where = f"{owner}.endpoint.base_url"
         if endpoint.provider == "openai_compatible" and not endpoint.base_url:
-            yield Problem(where, "is not set", "write endpoint.base_url=http://localhost:11434/v1 or where your server is")
+            key = "endpoint.base_url" if not config.endpoint.base_url else where
+            yield Problem(key, "is not set", f"write {key}=http://localhost:11434/v1, or where your server is")
         if endpoint.base_url and not re.match(r"^https?://[^\s/]+", endpoint.base_url):
             yield Problem(where, "must be a URL that starts with http:// or https://")
         if endpoint.provider == "embedded" and endpoint.base_url:
-            yield Problem(where, "is set, and the provider is embedded", "choose stack=openai_compatible for a server of yours")
+            yield Problem(
+                where, "is set, and the provider is embedded", "choose stack=openai_compatible for a server of yours"
+            )
         if owner == "embedder" and endpoint.provider == "embedded":
-            yield Problem("embedder.endpoint.provider", "the embedded server makes no embeddings", "choose embedder=minilm")
+            yield Problem(
+                "embedder.endpoint.provider", "the embedded server makes no embeddings", "choose embedder=minilm"
+            )
 
 
 def _rest(config: schema.Config) -> Iterator[Problem]:
@@ -195,7 +201,9 @@ def _rest(config: schema.Config) -> Iterator[Problem]:
         yield Problem("metadata", f"has more than {entries} entries")
     for key, value in config.metadata.items():
         if len(key) > key_length or len(value) > value_length:
-            yield Problem(f"metadata.{key[:key_length]}", f"is longer than {key_length} (key) or {value_length} (value)")
+            yield Problem(
+                f"metadata.{key[:key_length]}", f"is longer than {key_length} (key) or {value_length} (value)"
+            )
     models = [price.model for price in config.prices]
     for model in sorted({model for model in models if models.count(model) > 1}):
         yield Problem("prices", f"{model} stands there more than once")

@@ -91,7 +91,7 @@ def _register() -> None:
     if any(plugin.__name__ == "RunnerSearchPath" for plugin in Plugins.instance().discover(SearchPathPlugin)):
         return
 
-    class RunnerSearchPath(SearchPathPlugin):
+    class RunnerSearchPath(SearchPathPlugin):  # type: ignore[misc]
         def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
             for provider, folder in _active.folders():
                 search_path.prepend(provider=provider, path=f"file://{folder}", anchor="main")

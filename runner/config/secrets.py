@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from runner.config.environment import strings
 from runner.errors import Problem
 
 _SHAPES = re.compile(
@@ -46,10 +47,10 @@ def in_overrides(overrides: Sequence[str]) -> list[Problem]:
 
 def in_values(values: Mapping[str, Any], decided_by_environment: Iterable[str] = ()) -> list[Problem]:
     """Resolved values (nested) that hold a secret. ``decided_by_environment``: keys that come from a variable."""
-    known = {value for name, value in os.environ.items() if _KEY_VARIABLE.search(name) and len(value) >= 8}
+    known = {value for name, value in os.environ.items() if _KEY_VARIABLE.search(name) and _could_be_key(value)}
     from_environment = set(decided_by_environment)
     found = []
-    for key, text in _walk(values):
+    for key, text in strings(values):
         if key.endswith("api_key_env"):
             if text and not _VARIABLE_NAME.match(text):
                 found.append(Problem(key, "must be the name of an environment variable, not a key", _REMEDY))
@@ -74,19 +75,13 @@ def masked_yaml(container: Mapping[Any, Any]) -> str:
     return masked(yaml.safe_dump(dict(container), sort_keys=False, allow_unicode=True, width=120))
 
 
+def _could_be_key(value: str) -> bool:
+    """Long enough, and neither a path nor several words: ``HF_TOKEN_PATH`` holds no secret."""
+    return len(value) >= 10 and not re.search(r"[/\\\s]", value)
+
+
 def _is_key_value(key: str, value: str) -> bool:
     """``api_key_env`` wants a name; anything else there is most likely the key itself."""
     plain = value.strip("'\"")
     is_name = bool(_VARIABLE_NAME.match(plain)) or plain.startswith("${")
     return key.endswith("api_key_env") and plain not in ("", "null") and not is_name
-
-
-def _walk(node: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
-    if isinstance(node, Mapping):
-        for key, value in node.items():
-            yield from _walk(value, f"{prefix}.{key}" if prefix else str(key))
-    elif isinstance(node, list | tuple):
-        for position, value in enumerate(node):
-            yield from _walk(value, f"{prefix}[{position}]")
-    elif isinstance(node, str):
-        yield prefix, node

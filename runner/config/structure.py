@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import re
 import typing
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -27,35 +28,39 @@ def group_type(group: str) -> type | None:
     return found if isinstance(found, type) and dataclasses.is_dataclass(found) else None
 
 
-def unfit(values: Mapping[Any, Any], owner: type, prefix: str = "") -> Iterator[Problem]:
-    """Every key that the dataclass does not have, and every value that cannot become the field's type."""
+def unfit(values: Mapping[Any, Any], owner: type, prefix: str = "", *, types_too: bool = True) -> Iterator[Problem]:
+    """Every key that the dataclass does not have, and every value that cannot become the field's type.
+
+    Without ``types_too`` only the keys are looked at, which is fast.
+    """
     types = field_types(owner)
     for name, value in values.items():
         where = f"{prefix}.{name}" if prefix else str(name)
         if name not in types:
             yield Problem(where, "there is no such key", did_you_mean(str(name), types))
-        else:
-            yield from _unfit_value(value, types[name], owner, str(name), where)
+            continue
+        kind = types[name]
+        inside = [(where, value, kind)] if _is_dataclass(kind) else _entries(value, where, _inner(kind))
+        for key, entry, entry_type in inside:
+            if isinstance(entry, Mapping):
+                yield from unfit(entry, entry_type, key, types_too=types_too)
+            elif types_too and not _is_interpolation(entry):
+                yield Problem(key, "must be a mapping of keys to values")
+        if types_too and not inside:
+            yield from _unfit_leaf(value, owner, str(name), where)
 
 
-def _unfit_value(value: Any, kind: Any, owner: type, name: str, where: str) -> Iterator[Problem]:
-    inner = _inner(kind)
-    if dataclasses.is_dataclass(kind) and isinstance(kind, type) and isinstance(value, Mapping):
-        yield from unfit(value, kind, where)
-    elif inner is not None and isinstance(value, Mapping):
-        for key, entry in value.items():
-            if isinstance(entry, Mapping):
-                yield from unfit(entry, inner, f"{where}.{key}")
-            elif not _is_interpolation(entry):
-                yield Problem(f"{where}.{key}", "must be a mapping of keys to values")
-    elif inner is not None and isinstance(value, list):
-        for position, entry in enumerate(value):
-            if isinstance(entry, Mapping):
-                yield from unfit(entry, inner, f"{where}[{position}]")
-            elif not _is_interpolation(entry):
-                yield Problem(f"{where}[{position}]", "must be a mapping of keys to values")
-    else:
-        yield from _unfit_leaf(value, owner, name, where)
+def _is_dataclass(kind: Any) -> bool:
+    return isinstance(kind, type) and dataclasses.is_dataclass(kind)
+
+
+def _entries(value: Any, where: str, inner: type | None) -> list[tuple[str, Any, Any]]:
+    """(key, entry, type) of what stands in a ``dict[str, X]`` or ``list[X]`` of dataclasses."""
+    if inner is not None and isinstance(value, Mapping):
+        return [(f"{where}.{key}", entry, inner) for key, entry in value.items()]
+    if inner is not None and isinstance(value, list):
+        return [(f"{where}[{position}]", entry, inner) for position, entry in enumerate(value)]
+    return []
 
 
 def _unfit_leaf(value: Any, owner: type, name: str, where: str) -> Iterator[Problem]:
@@ -80,6 +85,9 @@ def _is_interpolation(value: Any) -> bool:
     return isinstance(value, str) and "${" in value
 
 
+_WHILE = re.compile(r"^While dereferencing interpolation '.*?': ")
+_NOT_FOUND = re.compile(r"^Interpolation key '(?P<key>[^']+)' not found")
+_NO_VARIABLE = re.compile(r"Environment variable '(?P<name>[^']+)' not found")
 _TYPE_WORDS = {
     "Integer": "a whole number",
     "Float": "a number",
@@ -91,6 +99,11 @@ _TYPE_WORDS = {
 def plain_message(error: BaseException) -> str:
     """The first line of an OmegaConf error in words for people."""
     line = str(error).partition("\n")[0].rstrip(".")
+    line = _WHILE.sub("", line)
+    if match := _NOT_FOUND.match(line):
+        return f"refers to {match['key']}, which does not exist"
+    if match := _NO_VARIABLE.search(line):
+        return f"the environment variable {match['name']} is not set"
     for word, plain in _TYPE_WORDS.items():
         if line.endswith(f"could not be converted to {word}"):
             value = line.partition("Value ")[2].partition(" of type ")[0]

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from runner.config import rules
+from runner.config.environment import strings
 from runner.config.hydra_errors import with_origin
 from runner.config.jobs import Job
 from runner.config.problems import merged
+from runner.config.provenance import located
 from runner.config.schema import Config
 from runner.config.secrets import in_values
-from runner.config.structure import unfit
+from runner.config.structure import plain_message, unfit
 from runner.errors import Problem
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ def check(jobs: Sequence[Job]) -> list[Problem]:
 
     A problem that only some jobs have is said with the job's name.
     """
-    found = [[with_origin(problem, job.origins) for problem in _check_one(job)] for job in jobs]
+    found = [_check_one(job) for job in jobs]
     shared = set.intersection(*(set(problems) for problems in found)) if found else set()
     named = [
         problem if problem in shared else dataclasses.replace(problem, where=f"{problem.where} (job {job.name})")
@@ -43,7 +45,25 @@ def _check_one(job: Job) -> list[Problem]:
     problems.extend(p for p in rules.between_keys(job.config) if p.where not in wrong)
     problems.extend(rules.missing_files(job.config))
     problems.extend(in_values(values, job.origins))
-    return problems
+    decided = [problem for problem in problems if problem.where in job.origins]
+    others = [problem for problem in _once(problems) if problem not in decided]
+    return [*(with_origin(p, job.origins) for p in decided), *located(others, job.overrides, job.source)]
+
+
+def _once(problems: Sequence[Problem]) -> list[Problem]:
+    """Leaves out what is said already where the value really stands: judges take theirs from ``judge_defaults``."""
+    said = {(problem.where, problem.what) for problem in problems}
+
+    def stands_elsewhere(problem: Problem) -> bool:
+        first, _, rest = problem.where.partition(".")
+        if first == "judges":
+            rest = rest.partition(".")[2]
+        origins = [f"{first}.{rest}" for first in ("judge_defaults", "stack_defaults")]
+        if ".endpoint." in f".{rest}":
+            origins.append(f"endpoint.{rest.rpartition('.')[2]}")
+        return any(origin != problem.where and (origin, problem.what) in said for origin in origins)
+
+    return [problem for problem in problems if not stands_elsewhere(problem)]
 
 
 @functools.cache
@@ -94,10 +114,27 @@ def missing_values(node: DictConfig) -> list[Problem]:
     from omegaconf import OmegaConf
 
     found = []
-    for key in sorted(OmegaConf.missing_keys(node)):
+    for key in sorted(key for key, text in strings(node) if text == "???"):
         found.append(Problem(key, "is not set", _EXAMPLES.get(key, f"write {key}=...")))
         OmegaConf.update(node, key, _placeholder(node, key), force_add=True)
     return found
+
+
+def unresolvable_values(node: DictConfig) -> list[Problem]:
+    """Every value whose interpolation leads nowhere, or to something of the wrong type; each gets a placeholder."""
+    from omegaconf import OmegaConf
+
+    found = []
+    for key, text in strings(node):
+        if "${" not in text:
+            continue
+        try:
+            OmegaConf.select(node, key, throw_on_resolution_failure=True)
+        except Exception as error:  # a resolver may raise anything
+            where = str(getattr(error, "full_key", None) or key)
+            found.append(Problem(where, plain_message(error)))
+            OmegaConf.update(node, where, _placeholder(node, where), force_add=True)
+    return list(merged(found))
 
 
 _EXAMPLES = {
@@ -108,11 +145,11 @@ _EXAMPLES = {
 
 
 def _placeholder(node: DictConfig, key: str) -> Any:
+    from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
 
-    from omegaconf import OmegaConf
-
-    for value in ("unset", 1, 1.0, [], {}):
+    candidates: tuple[Any, ...] = ("unset", 1, 1.0, [], {})
+    for value in candidates:
         try:
             OmegaConf.update(node.copy(), key, value)
         except OmegaConfBaseException:
@@ -121,6 +158,6 @@ def _placeholder(node: DictConfig, key: str) -> Any:
     return "unset"
 
 
-def unknown_keys(container: dict[str, Any]) -> list[Problem]:
+def unknown_keys(container: Mapping[Any, Any]) -> list[Problem]:
     """Keys that ``+key=value`` added and that nothing reads."""
-    return [problem for problem in unfit(container, Config) if problem.what == "there is no such key"]
+    return list(unfit(container, Config, types_too=False))
