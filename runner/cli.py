@@ -22,10 +22,10 @@ class Verb:
 
 
 VERBS: dict[str, Verb] = {
-    "plan": Verb("runner.sweeps.plan:main", "calls, tokens and dollars of a run or sweep, without a paid call"),
+    "plan": Verb("runner.sweeps.planning:main", "calls, tokens and dollars of a run or sweep, without a paid call"),
     "ask": Verb("runner.sweeps.ask:main", "one question: answer, verdicts and chunks"),
     "compare": Verb("runner.report.compare:main", "two or more stored runs, question by question; costs nothing"),
-    "report": Verb("runner.report.report:main", "tables and HTML of stored runs; costs nothing"),
+    "report": Verb("runner.sweeps.reporting:main", "stored sweeps and runs again; costs nothing"),
     "label": Verb("runner.report.label:main", "give human labels to stored answers"),
     "calibrate": Verb("runner.report.calibrate:main", "how well the judges agree with human labels"),
     "questions": Verb("runner.generation.questions:main", "draft a question set from a knowledge base"),
@@ -123,7 +123,7 @@ def run_job(_: Any) -> int:
 
     from runner.config.composition import compose_batch
     from runner.config.environment import load_dotenv_file
-    from runner.sweeps import launch
+    from runner.sweeps.launch import launch
 
     load_dotenv_file()
     hydra = HydraConfig.get()
