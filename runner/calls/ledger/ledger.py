@@ -6,6 +6,7 @@ It knows nothing of models, prices or the wire; see ``door`` for the way of a ca
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import UTC, datetime
@@ -13,7 +14,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, Select, bindparam, delete, insert, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from runner.calls.ledger.owners import Owner
@@ -81,6 +82,14 @@ class Ledger:
         except SQLAlchemyError as error:
             raise storage_error(error, self.name) from error
         return {key: tuple(rows) for key, rows in found.items()}
+
+    def read(self, query: Select[Any]) -> list[Any]:
+        """The rows of a question of another kind, such as a sum."""
+        try:
+            with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+                return list(connection.execute(query).all())
+        except SQLAlchemyError as error:
+            raise storage_error(error, self.name) from error
 
     def _answer_asked(self) -> None:
         asked, self._asked = self._asked, {}
@@ -191,10 +200,8 @@ class Ledger:
             def leave(connection: Connection) -> None:
                 self._bury(connection, {mine})
 
-            try:
+            with contextlib.suppress(StorageError):
                 self._writer.submit(Work(leave))
-            except StorageError:
-                pass
         self._writer.close()
         if self._reader is not None:
             self._reader.close()
