@@ -85,4 +85,8 @@ class Capabilities:
                     value = sent.pop(name)
                     if _ONLY_DEFAULT.get(name) != value:
                         left_out[name] = REFUSED
+            if "logprobs" in parameter and "include" in sent:
+                # How the Responses API is asked for them.
+                kept = [wanted for wanted in sent.pop("include") if "logprobs" not in wanted]
+                sent |= {"include": kept} if kept else {}
         return sent, left_out

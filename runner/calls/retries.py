@@ -46,8 +46,8 @@ def classify(
 ) -> Outcome:
     """Judge one attempt by its HTTP answer, or by the exception (``error``) where none came.
 
-    ``told``: the parsed body, where it has been parsed already. The last three are only for the sentences. An exception that no transport raises is raised again: it is a fault of
-    ours, not of the wire.
+    ``told``: the parsed body, where it has been parsed already. The last three are only for the sentences. An exception
+    that no transport raises is raised again: it is a fault of ours, not of the wire.
     """
     asked = Asked(model, base_url, api_key_env)
     if error is not None:

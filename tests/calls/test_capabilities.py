@@ -67,6 +67,12 @@ def test_a_compatible_server_may_call_its_model_anything() -> None:
     assert adapted("gpt-5", provider="openai_compatible") == (BODY, {})
 
 
+def test_log_probabilities_of_the_responses_api_go_altogether() -> None:
+    body = {"top_logprobs": 3, "include": ["message.output_text.logprobs", "file_search_call.results"]}
+    assert adapted("gpt-5", **body) == ({"include": ["file_search_call.results"]}, {"top_logprobs": "refused"})
+    assert adapted("gpt-5", top_logprobs=3, include=["message.output_text.logprobs"])[0] == {}
+
+
 def test_a_lesson_is_remembered_for_that_model_and_server_alone() -> None:
     told = Capabilities()
     told.refuse("openai_compatible", "m", "response_format", server="http://a/v1")
