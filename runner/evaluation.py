@@ -126,7 +126,7 @@ class Evaluation:
             async with asyncio.TaskGroup() as group:
                 for question, retrieval in zip(pipeline.questions, retrievals, strict=True):
                     record = stored.get(question.id)
-                    if record is not None and _is_final(record, retry_failed=pipeline.retry_failed):
+                    if record is not None and is_final(record, retry_failed=pipeline.retry_failed):
                         self._records[question.id] = replayed(record)
                         self._resumed += 1
                         on_record(self._records[question.id])
@@ -206,7 +206,8 @@ def _weightiest(errors: Iterable[BaseException]) -> BaseException:
     return min(leaves, key=lambda error: next((at for at, kind in enumerate(order, 1) if isinstance(error, kind)), 0))
 
 
-def _is_final(record: Record, *, retry_failed: bool) -> bool:
+def is_final(record: Record, *, retry_failed: bool) -> bool:
+    """Whether a stored record stands; otherwise its question is evaluated again, from the ledger as far as it goes."""
     reasons = failures(record)
     return not reasons if retry_failed else not any(is_transient(reason) for reason in reasons)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,11 +17,11 @@ from runner.calls import Door
 from runner.config import Job
 from runner.config.schema import Config
 from runner.errors import ConfigurationError, Problem
-from runner.evaluation import Pipeline, QuestionRetriever
+from runner.evaluation import Pipeline, QuestionRetriever, Retrieval
 from runner.generation import open_generator
 from runner.judging import open_judge
 from runner.knowledge import check_questions, load_documents, load_questions, open_embedder, open_retriever, split
-from runner.records import Chunk, Document, Question
+from runner.records import Call, Chunk, Document, Question
 
 Part = TypeVar("Part")
 
@@ -75,6 +75,15 @@ class Data:
         return part
 
 
+class _NoRetriever:
+    """Finds nothing."""
+
+    index_calls: tuple[Call, ...] = ()
+
+    async def retrieve(self, questions: Sequence[Question], top_k: int) -> Sequence[Retrieval]:
+        return []
+
+
 class Parts:
     """The embedders and retrievers of all jobs, each opened once, on top of ``Data``."""
 
@@ -87,12 +96,18 @@ class Parts:
 
     async def pipeline(self, job: Job) -> Pipeline:
         """The parts of one job, ready to be used; building its index may cost embedding calls."""
-        config = job.config
+        return self._pipeline(job.config, await self._retriever(job.config))
+
+    def pipeline_without_index(self, job: Job) -> Pipeline:
+        """The same with a retriever that finds nothing, for a plan that may not build the index."""
+        return self._pipeline(job.config, _NoRetriever())
+
+    def _pipeline(self, config: Config, retriever: QuestionRetriever) -> Pipeline:
         generator = open_generator(config.generator, config.prompt, self._door)
         judges = {name: open_judge(name, judge, self._door) for name, judge in config.judges.items()}
         return Pipeline(
             questions=self._data.questions(config),
-            retriever=await self._retriever(config),
+            retriever=retriever,
             top_k=config.retriever.top_k,
             generator=None if config.generator.kind == "none" else generator,
             judges=judges,

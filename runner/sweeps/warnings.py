@@ -1,0 +1,52 @@
+"""What a careful colleague would say before a sweep is paid for; nothing here stops it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from runner.config import Job
+from runner.config.schema import Config
+from runner.records import Question
+from runner.statistics.power import design_help
+
+PROVIDERS_OF = (
+    ("gpt", "OpenAI"), ("o1", "OpenAI"), ("o3", "OpenAI"), ("o4", "OpenAI"), ("chatgpt", "OpenAI"),
+    ("qwen", "Qwen"), ("llama", "Llama"), ("mistral", "Mistral"), ("mixtral", "Mistral"), ("gemma", "Google"),
+    ("gemini", "Google"), ("claude", "Anthropic"), ("deepseek", "DeepSeek"), ("phi", "Microsoft"), ("smollm", "SmolLM"),
+)  # fmt: skip
+"""Beginning of a model's name (after any ``owner/``) → the family it belongs to."""
+
+
+def family(model: str) -> str:
+    """The family of a model by its name; the name itself where it tells none."""
+    name = model.rsplit("/", 1)[-1].lower()
+    return next((known for start, known in PROVIDERS_OF if name.startswith(start)), name)
+
+
+def job_warnings(config: Config) -> tuple[str, ...]:
+    """What is questionable about one configuration."""
+    found: list[str] = []
+    if config.generator.kind == "model":
+        judged = [(name, judge.model) for name, judge in config.judges.items() if judge.kind == "model"]
+        same = [name for name, model in judged if model == config.generator.model]
+        if same:
+            found.append(
+                f"{', '.join(same)}: the judge is the generator itself ({config.generator.model}); models favour their "
+                "own answers"
+            )
+        kin = [name for name, model in judged if name not in same and family(model) == family(config.generator.model)]
+        if kin:
+            found.append(
+                f"{', '.join(kin)}: judge and generator are of one family ({family(config.generator.model)}), which "
+                "may favour its own style"
+            )
+    return tuple(found)
+
+
+def sweep_warnings(jobs: Sequence[Job], questions: Sequence[Sequence[Question]]) -> tuple[str, ...]:
+    """What is questionable about the jobs together, each thing once."""
+    found = [warning for job in jobs for warning in job_warnings(job.config)]
+    for asked in questions:
+        documents = len({question.gold[0] if question.gold else question.id for question in asked})
+        found.append(design_help(len(asked), documents).sentence)
+    return tuple(dict.fromkeys(found))
