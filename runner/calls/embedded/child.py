@@ -12,12 +12,11 @@ import threading
 import time
 import urllib.parse
 from collections.abc import Sequence
-from pathlib import Path
 
 from runner.calls.embedded.server import PASSIVE_THREADS, Order
 from runner.errors import JobStopped
 
-_PACKAGE_PARENT = Path(__file__).resolve().parents[3]
+_LOOK_EVERY_SECONDS = 0.05
 _STOP_SECONDS = 2.0
 _TAIL_BYTES = 2000
 _TAIL_LINES = 5
@@ -33,13 +32,12 @@ class Child:
         # Not a pipe: nobody reads it while all is well, and a full pipe would stop the child.
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the child
         self._words = ""
-        path = os.pathsep.join(filter(None, [str(_PACKAGE_PARENT), os.environ.get("PYTHONPATH")]))
         self._process = subprocess.Popen(
             list(command),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
-            env={**os.environ, **PASSIVE_THREADS, "PYTHONPATH": path},
+            env={**os.environ, **PASSIVE_THREADS},
         )
 
     @property
@@ -71,12 +69,18 @@ class Child:
         try:
             address = self._address()
             while address and self.alive and time.monotonic() < ends:
-                if self._answers(address):
+                name = self._answers_as(address)
+                if name == self._order.model:
                     return address
-                time.sleep(0.05)
+                if name is not None:
+                    raise JobStopped(f"{address} answers as '{name}', not as {self._order.model}: another server.")
+                time.sleep(_LOOK_EVERY_SECONDS)
+            late = overdue.is_set() or time.monotonic() >= ends
+        except JobStopped:
+            self.stop()
+            raise
         finally:
             timer.cancel()
-        late = overdue.is_set() or self.alive
         self.stop()
         raise JobStopped(self._why(within_s if late else None))
 
@@ -114,20 +118,19 @@ class Child:
         except (OSError, ValueError, KeyError):
             return ""
 
-    def _answers(self, address: str) -> bool:
-        """Whether the server is up and is ours: llama.cpp would answer under any name."""
+    def _answers_as(self, address: str) -> str | None:
+        """The name of the model that is served there; ``None`` while it does not answer."""
         server = urllib.parse.urlsplit(address)
         # Not urllib.request: it would ask the user's proxy for loopback.
         connection = http.client.HTTPConnection(server.hostname or "", server.port, timeout=5)
         headers = {"Authorization": f"Bearer {self._order.api_key}"} if self._order.api_key else {}
         try:
             connection.request("GET", "/v1/models", headers=headers)
-            names = [entry["id"] for entry in json.load(connection.getresponse())["data"]]
-        except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError):
-            return False
+            return str(json.load(connection.getresponse())["data"][0]["id"])
+        except (OSError, http.client.HTTPException, ValueError, LookupError, TypeError):
+            return None
         finally:
             connection.close()
-        return names == [self._order.model]
 
     def _why(self, waited_s: float | None) -> str:
         head = f"The embedded server of {self._order.model}"

@@ -1,7 +1,7 @@
 """The child process that holds one model: reads its order from standard input, serves, and ends with its parent.
 
-Run as ``python -m runner.calls.embedded.server``. A process of its own, so that a crash in the C++ of the runtime is
-an error of one call and not the end of a run. It must not outlive the runner, whatever ends that: the parent keeps
+Run by its path, so it imports nothing of this package. A process of its own, so that a crash in the C++ of the runtime
+is an error of one call and not the end of a run. It must not outlive the runner, whatever ends that: the parent keeps
 the other end of standard input open, and the child leaves when it closes or when its parent is another one.
 """
 

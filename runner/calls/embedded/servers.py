@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 
+from runner.calls.embedded import server
 from runner.calls.embedded.catalogue import find
 from runner.calls.embedded.child import Child
 from runner.calls.embedded.server import Order
@@ -23,7 +24,8 @@ CONTEXT_TOKENS = 8192
 _READY_SECONDS = 120.0
 _CRASHES = 3
 """How often a server that died is started again before its model is given up."""
-_COMMAND = (sys.executable, "-m", "runner.calls.embedded.server")
+_COMMAND = (sys.executable, "-P", str(Path(server.__file__)))
+"""The file by itself (-P: nothing beside it can be imported): the child needs nothing else of this package."""
 _RUNTIME = "xllamacpp"
 
 
@@ -118,11 +120,17 @@ class EmbeddedServers:
             find(model)
             self._starts[model] = self._starts.get(model, 0) + 1
             if self._starts[model] > 1 + _CRASHES:
-                raise JobStopped(f"The embedded server of {model} died {_CRASHES + 1} times; choose another stack.")
+                raise JobStopped(self._gave_up(model))
             started = self._started[model] = Future()
             # A thread of its own: fetching and loading may take minutes and must not hold up the end of the process.
             threading.Thread(target=self._run, args=(model, started), daemon=True).start()
             return started
+
+    def _gave_up(self, model: str) -> str:
+        child = self._children.get(model)
+        words = child.last_words() if child is not None else ""
+        said = f" Its last words:\n{words}" if words else ""
+        return f"The embedded server of {model} died {_CRASHES + 1} times; choose another stack.{said}"
 
     def _needs_a_start(self, model: str, started: Future[str]) -> bool:
         if not started.done():
