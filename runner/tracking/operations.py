@@ -16,6 +16,9 @@ from runner.tracking.contract import RubricText
 
 Operation = dict[str, Any]
 
+ENDINGS_FIRST = ("mean", "pass_rate", "scored")
+METRICS_FIRST = ("cost/total_usd", "cost/new_usd", "answers/answered")
+
 MLFLOW_STATUS = {
     RunStatus.COMPLETE: "FINISHED",
     RunStatus.INCOMPLETE: "FINISHED",
@@ -71,9 +74,21 @@ def artifacts(run: str, files: Mapping[str, str | Path]) -> list[Operation]:
 
 
 def metrics(run: str, values: Mapping[str, float]) -> list[Operation]:
-    """Means and counts; what is not a finite number is left out, as it says nothing."""
-    finite = {t.param_name(key): float(value) for key, value in values.items() if math.isfinite(value)}
+    """Means and counts; what is not a finite number is left out, as it says nothing.
+
+    The pages show columns in the order of writing and about twelve letters of a name, so that what is read first
+    comes first: all means, then all pass rates, then the denominators, then money, then the rest.
+    """
+    ordered = sorted(values, key=_place)  # stable: judges stay in their own order
+    finite = {t.param_name(key): float(values[key]) for key in ordered if math.isfinite(values[key])}
     return [{"op": "metrics", "run": run, "items": finite, "at_ms": int(time.time() * 1000)}] if finite else []
+
+
+def _place(metric: str) -> int:
+    name = metric.rpartition("/")[2]
+    if metric in METRICS_FIRST:
+        return len(ENDINGS_FIRST) + METRICS_FIRST.index(metric)
+    return ENDINGS_FIRST.index(name) if name in ENDINGS_FIRST else len(ENDINGS_FIRST) + len(METRICS_FIRST)
 
 
 def data_set(run: str, given: Sequence[Any], context: str) -> Operation:

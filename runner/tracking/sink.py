@@ -141,7 +141,10 @@ class Sink:
             self._tracing.log_spans(self._store.experiment_id, spans)
 
     def stored_traces(self, run_id: str) -> set[str]:
-        """The ids of the traces of a run that are stored with at least one span."""
+        """The ids of the traces of a run that are stored with their spans.
+
+        Trace and spans are two writes; the store marks a trace when its spans arrive.
+        """
         found: set[str] = set()
         token: str | None = None
         while True:
@@ -152,7 +155,7 @@ class Sink:
                 page_token=token,
                 include_spans=False,
             )
-            found |= {trace.info.trace_id for trace in page}
+            found |= {trace.info.trace_id for trace in page if "mlflow.trace.spansLocation" in trace.info.tags}
             token = page.token
             if not token:
                 return found

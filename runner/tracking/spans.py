@@ -46,10 +46,6 @@ def _span(  # noqa: PLR0917
 
 def root(record: Record, span_id: str, moment: Moment) -> Draft:
     answer = record.answer
-    scores = {
-        name: score.value if score.status is VerdictStatus.SCORED else f"{score.status}: {score.reason}"
-        for name, score in record.scores.items()
-    }
     extra: dict[str, Any] = {
         "runner.question_id": record.question.id,
         "runner.gold_documents": list(record.question.gold) or None,
@@ -58,12 +54,18 @@ def root(record: Record, span_id: str, moment: Moment) -> Draft:
         "runner.abstention": record.abstention or None,
         "runner.blame": record.blame or None,
     }
-    outputs = {"answer": answer.text, "abstained": answer.abstained, "scores": scores}
-    failed = ""
-    if answer.status is AnswerStatus.FAILED:
-        failed = f"{answer.reason}: {answer.detail}"
-        outputs = {"failed": answer.reason, "detail": answer.detail, "scores": scores}
+    failed = f"{answer.reason}: {answer.detail}" if answer.status is AnswerStatus.FAILED else ""
+    outputs = {"failed": failed} if failed else {"answer": answer.text}
+    # The page that compares two questions shows the root's outputs first: so the verdicts are there in words.
+    outputs |= {name: _in_words(score) for name, score in record.scores.items()}
     return _span(span_id, "", "question", "CHAIN", moment, {"question": record.question.text}, outputs, extra, failed)
+
+
+def _in_words(score: Score) -> str:
+    if score.status is not VerdictStatus.SCORED or score.value is None:
+        return f"{score.status.replace('_', ' ')} ({score.reason}): {score.detail}"
+    label = f" ({score.label})" if score.label else ""
+    return f"{score.value:g}{label}: {score.rationale}"
 
 
 def retriever(record: Record, identifier: str, root_id: str, moment: Moment) -> list[Draft]:
