@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     Array = numpy.ndarray[Any, Any]
 
 LEVEL = 0.95
+SMALL_CORRECTION = 0.125
+"""The continuity correction that kept coverage best for its width (Chang et al. 2024, J. Applied Statistics 51:139)."""
 _BISECTIONS = 60
 
 
@@ -48,11 +50,18 @@ def mcnemar(only_a: Array, only_b: Array) -> Array:
     return numpy.minimum(1.0, doubled)
 
 
-def tango(only_a: Array, only_b: Array, count: Array, level: float = LEVEL) -> tuple[Array, Array]:
+def tango(
+    only_a: Array, only_b: Array, count: Array, level: float = LEVEL, correction: float = SMALL_CORRECTION
+) -> tuple[Array, Array]:
     """Tango's score interval of the paired difference of two rates (Statistics in Medicine 1998, 17:891).
 
     The ends are the differences D at which ``(a - b - nD) / sqrt(n (2 q + D (1 - D)))`` is plus or minus z, where q
     is the constrained estimate of the rate of "only B" under D. Found by bisection, all pairs at once.
+
+    Parameters
+    ----------
+    correction
+        Continuity correction of the numerator; 0 is Tango's own interval.
     """
     import numpy
 
@@ -64,13 +73,15 @@ def tango(only_a: Array, only_b: Array, count: Array, level: float = LEVEL) -> t
         near, far = estimate.copy(), numpy.full_like(estimate, -sign)
         for _ in range(_BISECTIONS):
             middle = (near + far) / 2
-            accepted = sign * _tango_score(only_a, only_b, count, middle) < z
+            accepted = _tango_score(only_a, only_b, count, middle, sign=sign, correction=correction) < z
             near, far = numpy.where(accepted, middle, near), numpy.where(accepted, far, middle)
         ends.append((near + far) / 2)
     return ends[0], ends[1]
 
 
-def _tango_score(only_a: Array, only_b: Array, count: Array, difference: Array) -> Array:
+def _tango_score(
+    only_a: Array, only_b: Array, count: Array, difference: Array, *, sign: float, correction: float
+) -> Array:
     import numpy
 
     linear = -only_a - only_b + (2 * count - only_a + only_b) * difference
@@ -78,7 +89,7 @@ def _tango_score(only_a: Array, only_b: Array, count: Array, difference: Array) 
     root = numpy.sqrt(numpy.maximum(linear**2 - 8 * count * constant, 0.0))
     rate = (root - linear) / (4 * count)
     variance = count * (2 * rate + difference * (1 - difference))
-    gap = only_a - only_b - count * difference
+    gap = sign * (only_a - only_b - count * difference) - correction
     with numpy.errstate(divide="ignore", invalid="ignore"):
         score: Array = numpy.where(
             variance > 0, gap / numpy.sqrt(numpy.maximum(variance, 1e-300)), numpy.sign(gap) * 1e9
@@ -89,13 +100,15 @@ def _tango_score(only_a: Array, only_b: Array, count: Array, difference: Array) 
 def newcombe(both: int, only_a: int, only_b: int, neither: int, level: float = LEVEL) -> Interval:
     """Newcombe's hybrid score interval of the paired difference (Statistics in Medicine 1998, 17:2635, method 10).
 
-    Square-and-add of the two Wilson intervals with the correlation phi of the pairs.
+    Square-and-add of the two Wilson intervals with the correlation phi of the pairs, itself corrected for continuity.
     """
     count = both + only_a + only_b + neither
     rate_a, rate_b = (both + only_a) / count, (both + only_b) / count
     a, b = wilson(both + only_a, count, level), wilson(both + only_b, count, level)
     product = (both + only_a) * (only_b + neither) * (both + only_b) * (only_a + neither)
-    phi = (both * neither - only_a * only_b) / math.sqrt(product) if product else 0.0
+    excess = both * neither - only_a * only_b
+    corrected = max(excess - count / 2, 0.0) if excess > 0 else float(excess)
+    phi = corrected / math.sqrt(product) if product else 0.0
     low_a, high_a, low_b, high_b = rate_a - a.low, a.high - rate_a, rate_b - b.low, b.high - rate_b
     below = math.sqrt(max(0.0, low_a**2 - 2 * phi * low_a * high_b + high_b**2))
     above = math.sqrt(max(0.0, high_a**2 - 2 * phi * high_a * low_b + low_b**2))

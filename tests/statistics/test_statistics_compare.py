@@ -1,0 +1,264 @@
+"""Two runs: the right test, the four words, honest denominators, and a sentence for every degenerate case."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from runner.errors import ConfigurationError
+from runner.findings import Comparison, Interval, Word
+from runner.records import VerdictStatus
+from runner.statistics import compare_runs
+from tests.fakes.runs import make_record, make_run, make_score, run_of
+
+
+def holds_no_nan(result: object) -> bool:
+    text = json.dumps(dataclasses.asdict(result), default=str)  # type: ignore[call-overload]
+    return "NaN" not in text and "Infinity" not in text and "nan" not in str(result)
+
+
+def clustered(values: Sequence[float | None], size: int) -> list[str]:
+    return [f"d{k // size}" for k in range(len(values))]
+
+
+def test_the_interval_is_that_of_statsmodels_clustered_regression() -> None:
+    import statsmodels.api as sm
+
+    generator = numpy.random.default_rng(3)
+    a, b = generator.integers(1, 6, 60).astype(float), generator.integers(1, 6, 60).astype(float)
+    clusters = clustered(a, 4)
+    result = compare_runs(run_of("a", a, clusters), run_of("b", b, clusters), "grounding")
+    groups = [int(cluster[1:]) for cluster in clusters]
+    fitted = sm.OLS(a - b, numpy.ones(60)).fit(cov_type="cluster", cov_kwds={"groups": groups}, use_t=True)
+    # statsmodels multiplies by (n-1)/(n-1) here, so the small-sample form C/(C-1) is all there is.
+    assert result.standard_error == pytest.approx(fitted.bse[0], rel=1e-9)
+    assert result.interval is not None
+    assert (result.interval.low, result.interval.high) == pytest.approx(tuple(fitted.conf_int()[0]), rel=1e-6)
+    assert result.p == pytest.approx(fitted.pvalues[0], rel=1e-6)
+    assert result.clusters == 15
+
+
+def test_single_questions_give_the_paired_t_test() -> None:
+    from scipy.stats import ttest_rel
+
+    a, b = [5, 3, 4, 2, 5, 4, 3, 5], [4, 3, 2, 2, 4, 5, 1, 4]
+    result = compare_runs(run_of("a", a), run_of("b", b), "grounding")
+    oracle = ttest_rel(a, b)
+    assert result.p == pytest.approx(oracle.pvalue)
+    assert result.interval is not None
+    assert result.interval.low == pytest.approx(oracle.confidence_interval().low)
+
+
+def test_a_run_against_itself_is_equivalent_with_d_0_and_p_1() -> None:
+    run = run_of("same", [5, 4, 1, 2, 3])
+    for measure in ("mean", "pass_rate"):
+        result = compare_runs(run, run, "grounding", measure=measure)
+        assert (result.difference, result.p, result.p_permutation) == (0, 1, 1)
+        assert result.interval == Interval(0, 0)
+        assert result.verdict == Word.EQUIVALENT
+        assert holds_no_nan(result)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "clusters", "expected"),
+    [
+        ([5] * 8, [5] * 8, None, "every question got the same score from both"),
+        ([5], [4], None, "needs at least two"),
+        ([5, 4, None, None], [None, None, 3, 2], None, "no question was scored in both"),
+        ([5, 4, 3, 5], [1, 2, 3, 1], ["x"] * 4, "4 questions scored in both are of 1 document"),
+        ([None, None], [None, None], None, "no question was scored in both"),
+        ([5] * 8, [4] * 8, None, "no variance"),
+        ([5, 5], [4, 4], None, "no variance"),
+    ],
+)
+@pytest.mark.parametrize("measure", ["mean", "pass_rate"])
+def test_degenerate_data_give_a_sentence_and_no_nan(
+    a: list[float | None], b: list[float | None], clusters: list[str] | None, expected: str, measure: str
+) -> None:
+    result = compare_runs(run_of("a", a, clusters), run_of("b", b, clusters), "grounding", measure=measure)
+    assert holds_no_nan(result)
+    assert result.sentence
+    if measure == "mean":
+        assert expected in result.sentence
+    if result.clusters < 2:
+        assert result.verdict == Word.UNDECIDED
+        assert result.p is None
+        assert result.interval is None
+
+
+def test_equal_differences_are_tested_by_sign_flip_and_two_questions_decide_nothing() -> None:
+    eight = compare_runs(run_of("a", [5] * 8), run_of("b", [4] * 8), "grounding")
+    assert (eight.verdict, eight.p, eight.method) == (Word.BETTER, 2 / 256, "sign-flip permutation")
+    two = compare_runs(run_of("a", [5] * 2), run_of("b", [4] * 2), "grounding")
+    assert (two.verdict, two.p) == (Word.UNDECIDED, 0.5)
+
+
+def test_better_and_worse_are_seen_from_the_first_run() -> None:
+    good, bad = run_of("good", [5, 5, 4, 5, 5, 4, 5, 5]), run_of("bad", [2, 3, 1, 2, 3, 3, 2, 1])
+    assert compare_runs(good, bad, "grounding").verdict == Word.BETTER
+    assert compare_runs(bad, good, "grounding").verdict == Word.WORSE
+    assert "good is better than bad on grounding by" in compare_runs(good, bad, "grounding").sentence
+
+
+def test_no_difference_is_equivalence_only_within_the_margin() -> None:
+    generator = numpy.random.default_rng(5)
+    a = generator.integers(3, 6, 400).astype(float)
+    b = numpy.where(generator.random(400) < 0.1, a.clip(4) - 1, a)
+    b[:20] = a[:20]
+    near = numpy.where(numpy.arange(400) % 20 == 0, 4.0, a)
+    equal = compare_runs(run_of("a", a), run_of("b", near), "grounding", margin=0.3)
+    assert equal.verdict == Word.EQUIVALENT
+    assert equal.interval is not None
+    assert equal.interval.inside(0.3)
+    assert equal.p_equivalence is not None
+    assert equal.p_equivalence < 0.025
+    tight = compare_runs(run_of("a", a), run_of("b", near), "grounding", margin=0.0001)
+    assert tight.verdict == Word.UNDECIDED
+
+
+def test_undecided_says_about_how_many_questions_would_decide_and_they_do() -> None:
+    generator = numpy.random.default_rng(11)
+    a = generator.integers(1, 6, 30).astype(float)
+    b = (a + generator.integers(-2, 2, 30)).clip(1, 5)
+    few = compare_runs(run_of("a", a), run_of("b", b), "grounding", margin=0.0)
+    assert few.verdict == Word.UNDECIDED
+    assert few.questions_needed is not None
+    assert f"{few.questions_needed:,} questions would decide" in few.sentence
+    copies = math.ceil(few.questions_needed / 30)
+    more = compare_runs(run_of("a", numpy.tile(a, copies)), run_of("b", numpy.tile(b, copies)), "grounding", margin=0.0)
+    assert more.verdict != Word.UNDECIDED
+
+
+def test_the_default_margin_is_five_percent_of_the_scale() -> None:
+    assert compare_runs(run_of("a", [5, 4]), run_of("b", [5, 3]), "grounding").margin == pytest.approx(0.2)
+
+
+def test_failed_scores_that_could_turn_the_verdict_leave_it_undecided() -> None:
+    a: list[float | None] = [5] * 20 + [4] * 4
+    b: list[float | None] = [4] * 20 + [4] * 4
+    sure = compare_runs(run_of("a", a), run_of("b", b), "grounding")
+    assert sure.verdict == Word.BETTER
+    a[-4:] = [None] * 4
+    b[-2:] = [None] * 2
+    result = compare_runs(run_of("a", a), run_of("b", b), "grounding")
+    assert result.bounds is not None
+    # Worst for A: 1 instead of each failed one; B's failed ones 5, its other two stay 4.
+    assert result.bounds.lowest == pytest.approx((20 + 2 * (1 - 4) + 2 * (1 - 5)) / 24)
+    assert result.bounds.highest == pytest.approx((20 + 2 * (5 - 4) + 2 * (5 - 1)) / 24)
+    assert not result.bounds.agree
+    assert result.verdict == Word.UNDECIDED
+    assert "4 failed scores could turn the verdict" in result.notes[0]
+    assert result.a.counts.failed == 4
+    assert result.a.counts.reasons == {"malformed": 4}
+
+
+def test_a_failed_score_that_cannot_turn_the_verdict_does_not() -> None:
+    a: list[float | None] = [5] * 40 + [4, None]
+    b: list[float | None] = [2] * 40 + [3, 3]
+    result = compare_runs(run_of("a", a), run_of("b", b), "grounding")
+    assert result.bounds is not None
+    assert result.bounds.agree
+    assert result.verdict == Word.BETTER
+
+
+def test_not_applicable_is_no_failure_and_opens_no_bounds() -> None:
+    lacking = make_score("grounding", None, "no_context", status=VerdictStatus.NOT_APPLICABLE)
+    a = make_run("a", [make_record("0", {"grounding": lacking}), *run_of("x", [5, 4, 3]).records])
+    b = make_run("b", [make_record("0", {"grounding": 5}), *run_of("x", [4, 4, 3]).records])
+    result = compare_runs(a, b, "grounding")
+    assert (result.questions, result.a.counts.not_applicable, result.bounds) == (3, 1, None)
+
+
+def test_questions_are_joined_by_id_whatever_their_order_and_the_rest_is_counted() -> None:
+    a = make_run("a", [make_record(key, {"grounding": value}) for key, value in [("x", 5), ("y", 4), ("z", 3)]])
+    b = make_run("b", [make_record(key, {"grounding": value}) for key, value in [("w", 1), ("z", 3), ("x", 4)]])
+    result = compare_runs(a, b, "grounding")
+    assert (result.questions, result.only_in_a, result.only_in_b, result.difference) == (2, 1, 1, 0.5)
+    assert any("left out" in note for note in result.notes)
+
+
+def test_a_question_id_twice_is_refused_by_name() -> None:
+    twice = make_run("a", [make_record("x", {"grounding": 5}), make_record("x", {"grounding": 5})])
+    with pytest.raises(ConfigurationError, match="question 'x' occurs twice"):
+        compare_runs(twice, run_of("b", [5]), "grounding")
+
+
+def test_an_unknown_metric_names_those_there_are() -> None:
+    with pytest.raises(ConfigurationError, match=r"no run has it; the runs have: grounding"):
+        compare_runs(run_of("a", [5]), run_of("b", [5]), "fluency")
+
+
+def test_questions_that_changed_under_one_id_are_told() -> None:
+    a, b = run_of("a", [5, 4]), run_of("b", [5, 4])
+    changed = dataclasses.replace(b.records[0].question, text="something else")
+    b = make_run("b", [dataclasses.replace(b.records[0], question=changed), b.records[1]])
+    assert "another text" in compare_runs(a, b, "grounding").notes[0]
+
+
+def test_clusters_may_come_from_metadata() -> None:
+    def run(name: str, values: list[int]) -> Any:
+        records = [make_record(f"q{k}", {"g": v}, metadata={"topic": k % 3}) for k, v in enumerate(values)]
+        return make_run(name, records)
+
+    a, b = run("a", [5, 4, 3, 5, 4, 3]), run("b", [4, 4, 4, 3, 3, 3])
+    assert compare_runs(a, b, "g", cluster_by="topic").clusters == 3
+    assert compare_runs(a, b, "g", cluster_by="question").clusters == 6
+
+
+def test_pass_rates_are_tested_by_mcnemar_for_single_questions_and_clustered_otherwise() -> None:
+    a = [5] * 12 + [1] * 8
+    b = [5] * 4 + [1] * 16
+    single = compare_runs(run_of("a", a), run_of("b", b), "grounding", measure="pass_rate")
+    assert single.method == "McNemar exact"
+    assert single.p == pytest.approx(2 * 0.5**8)
+    assert single.pass_rates is not None
+    assert single.interval == single.pass_rates.interval
+    groups = clustered(a, 2)
+    grouped = compare_runs(run_of("a", a, groups), run_of("b", b, groups), "grounding", measure="pass_rate")
+    assert grouped.method == "paired t, clustered"
+    assert grouped.pass_rates is not None
+    assert grouped.interval == grouped.pass_rates.clustered
+
+
+def test_recall_of_a_longer_list_is_not_called_better() -> None:
+    def run(name: str, k: int, hit: float) -> Any:
+        records = [
+            make_record(f"q{j}", gold=[f"d{j}"], retrieval_metrics={"hit_rate_at_10": hit, "mrr_at_10": hit})
+            for j in range(12)
+        ]
+        return make_run(name, records, choices={"retriever.top_k": k})
+
+    result = compare_runs(run("k=10", 10, 1.0), run("k=3", 3, 0.0), "retrieval/hit_rate_at_10")
+    assert result.verdict == Word.UNDECIDED
+    assert "compare at k = 3" in result.notes[0]
+    same = compare_runs(run("a", 10, 1.0), run("b", 10, 0.0), "retrieval/hit_rate_at_10")
+    assert same.verdict == Word.BETTER
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_swapping_the_runs_mirrors_everything(data: st.DataObject) -> None:
+    score = st.one_of(st.none(), st.integers(1, 5).map(float))
+    a = data.draw(st.lists(score, min_size=1, max_size=25))
+    b = data.draw(st.lists(score, min_size=len(a), max_size=len(a)))
+    clusters = [f"d{data.draw(st.integers(0, 6))}" for _ in a]
+    measure = data.draw(st.sampled_from(["mean", "pass_rate"]))
+    forth: Comparison = compare_runs(run_of("a", a, clusters), run_of("b", b, clusters), "grounding", measure=measure)
+    back: Comparison = compare_runs(run_of("b", b, clusters), run_of("a", a, clusters), "grounding", measure=measure)
+    assert holds_no_nan(forth)
+    mirrored = {Word.BETTER: Word.WORSE, Word.WORSE: Word.BETTER}
+    assert back.verdict == mirrored.get(forth.verdict, forth.verdict)
+    assert forth.p == pytest.approx(back.p)
+    assert forth.difference == pytest.approx(None if back.difference is None else -back.difference)
+    if forth.interval is not None and back.interval is not None:
+        assert forth.interval.low == pytest.approx(-back.interval.high, abs=1e-9)
+        assert forth.difference is not None
+        assert forth.interval.low - 1e-9 <= forth.difference <= forth.interval.high + 1e-9

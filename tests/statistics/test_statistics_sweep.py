@@ -1,0 +1,208 @@
+"""A sweep: corrected families, who may be the best, the optimism of picking, money, and sentences for odd data."""
+
+from __future__ import annotations
+
+import numpy
+import pytest
+
+from runner.errors import ConfigurationError
+from runner.findings import Word
+from runner.records import RunResult
+from runner.statistics import compare_sweep
+from runner.statistics.best import confidence_set, expected_drop, probability_best, resample
+from runner.statistics.costs import pareto_front, ratio_interval
+from runner.statistics.families import adjusted
+from runner.statistics.scores import score_table
+from tests.fakes.runs import make_call, make_record, make_run, run_of
+from tests.fakes.shared_data import labelled_systems
+
+
+def sweep_runs(count: int = 4, questions: int = 40, seed: int = 1) -> list[RunResult]:
+    generator = numpy.random.default_rng(seed)
+    base = generator.integers(1, 6, questions)
+    clusters = [f"d{k // 2}" for k in range(questions)]
+    return [
+        run_of(f"run {k}", (base + generator.integers(-1, 2, questions) + k // 2).clip(1, 5).astype(float), clusters)
+        for k in range(count)
+    ]
+
+
+def test_significant_pairs_of_the_labelled_systems_are_those_recorded() -> None:
+    sweep = compare_sweep(labelled_systems("human"), "m", measure="pass_rate", cluster_by="question")
+    raw = [pair.p for pair in sweep.pairs]
+    assert len(raw) == 66
+    assert {pair.method for pair in sweep.pairs} == {"McNemar exact"}
+    assert [sum(p < 0.05 for p in raw if p is not None)] == [27]
+    assert sum((pair.p_holm or 0) < 0.05 for pair in sweep.pairs) == 5
+    assert sum((pair.p_bh or 0) < 0.05 for pair in sweep.pairs) == 16
+    assert sum((p or 0) < 0.05 for p in adjusted(raw, "by")) == 10
+    assert sum((p or 0) < 0.05 for p in adjusted(raw, "bonferroni")) <= 5
+    assert sum(pair.verdict in (Word.BETTER, Word.WORSE) for pair in sweep.pairs) == 5
+
+
+def test_the_judge_sees_other_significant_pairs_than_the_humans() -> None:
+    human = compare_sweep(labelled_systems("human"), "m", measure="pass_rate", cluster_by="question").pairs
+    judge = compare_sweep(labelled_systems("judge_gpt4"), "m", measure="pass_rate", cluster_by="question").pairs
+    assert sum((pair.p_holm or 0) < 0.05 for pair in judge) == 4
+    assert sum((pair.p_bh or 0) < 0.05 for pair in judge) == 12
+    only = [j for j, h in zip(judge, human, strict=True) if (j.p or 0) < 0.05 <= (h.p or 0)]
+    assert len(only) == 5
+
+
+def test_who_may_be_best_of_the_labelled_systems() -> None:
+    sweep = compare_sweep(labelled_systems("human"), "m", measure="pass_rate", cluster_by="question", baseline="EMDR2")
+    assert sweep.complete_questions == 222
+    assert sweep.best == "EMDR2"
+    best = next(standing for standing in sweep.standings if standing.side.name == "EMDR2")
+    assert sweep.optimism is not None
+    assert sweep.optimism.observed == pytest.approx(0.797, abs=5e-4)
+    assert len(sweep.indistinguishable) == 10
+    assert best.probability_best == pytest.approx(0.59, abs=0.05)
+    assert sweep.critical_value == pytest.approx(2.787, abs=0.06)
+
+
+def test_simultaneous_intervals_of_the_best_exclude_three_rivals_and_naive_ones_four() -> None:
+    runs = labelled_systems("human")
+    table = score_table(runs, "m", "question")
+    complete = {table.questions[k] for k in numpy.flatnonzero(table.scored.all(axis=0))}
+    kept = [make_run(run.name, [one for one in run.records if one.question.id in complete]) for run in runs]
+    sweep = compare_sweep(kept, "m", cluster_by="question", baseline="EMDR2")
+    assert sum(0 not in pair.simultaneous for pair in sweep.pairs if pair.simultaneous) == 3
+    assert sum(0 not in pair.interval for pair in sweep.pairs if pair.interval) == 4
+
+
+def test_the_winner_of_twelve_on_sixty_questions_is_overstated_by_about_five_points() -> None:
+    table = score_table(labelled_systems("human"), "m", "question")
+    values = table.values[:, table.scored.all(axis=0)]
+    drop = expected_drop(resample(values, numpy.arange(values.shape[1]), 1, 2000, draws=60))
+    generator = numpy.random.default_rng(1)
+    held_out = []
+    for _ in range(4000):
+        order = generator.permutation(values.shape[1])
+        picked = values[:, order[:60]].mean(axis=1)
+        held_out.append(picked.max() - values[picked.argmax(), order[60:]].mean())
+    assert numpy.mean(held_out) == pytest.approx(0.057, abs=0.006)
+    assert drop == pytest.approx(numpy.mean(held_out), abs=0.01)
+
+
+def test_a_baseline_makes_a_smaller_family_than_all_pairs() -> None:
+    runs = sweep_runs()
+    assert len(compare_sweep(runs, "grounding").pairs) == 6
+    against = compare_sweep(runs, "grounding", baseline="run 0")
+    assert [(pair.a.name, pair.b.name) for pair in against.pairs] == [(f"run {k}", "run 0") for k in (1, 2, 3)]
+    assert against.family == "against run 0"
+    with pytest.raises(ConfigurationError, match="baseline 'run 9' is no run; runs: 'run 0'"):
+        compare_sweep(runs, "grounding", baseline="run 9")
+
+
+def test_the_verdict_of_a_sweep_follows_holm() -> None:
+    generator = numpy.random.default_rng(2)
+    runs = [run_of(f"r{k}", generator.integers(1, 6, 30).astype(float)) for k in range(12)]
+    sweep = compare_sweep(runs, "grounding")
+    for pair in sweep.pairs:
+        assert pair.p is not None
+        assert pair.p_holm is not None
+        assert pair.p_holm >= pair.p
+        assert (pair.verdict in (Word.BETTER, Word.WORSE)) == (pair.p_holm < 0.05)
+    assert any((pair.p or 1) < 0.05 <= (pair.p_holm or 0) for pair in sweep.pairs), "a test that cannot fail"
+
+
+def test_one_run_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="at least two runs, and there is 1 run"):
+        compare_sweep([run_of("a", [5])], "grounding")
+
+
+def test_no_common_question_gives_sentences() -> None:
+    sweep = compare_sweep([run_of("a", [5, None, 4]), run_of("b", [None, 5, None])], "grounding")
+    assert sweep.best is None
+    assert sweep.indistinguishable == ()
+    assert "Nothing can be said about the best" in sweep.sentences[0]
+
+
+def test_equal_runs_all_may_be_the_best() -> None:
+    sweep = compare_sweep([run_of(name, [5, 4, 3, 5]) for name in "abc"], "grounding")
+    assert set(sweep.indistinguishable) == {"a", "b", "c"}
+    assert [standing.probability_best for standing in sweep.standings] == pytest.approx([1 / 3] * 3)
+    assert all(pair.verdict == Word.EQUIVALENT for pair in sweep.pairs)
+    assert sweep.critical_value is None
+
+
+def test_a_clear_winner_stands_alone() -> None:
+    generator = numpy.random.default_rng(4)
+    runs = [run_of("good", generator.integers(4, 6, 50)), *(run_of(n, generator.integers(1, 3, 50)) for n in "xy")]
+    sweep = compare_sweep(runs, "grounding")
+    assert sweep.indistinguishable == ("good",)
+    assert "good is the best on grounding" in sweep.sentences[0]
+
+
+def test_the_frame_has_one_row_a_pair_and_survives_missing_numbers() -> None:
+    sweep = compare_sweep([*sweep_runs(), run_of("none", [None] * 40)], "grounding")
+    frame = sweep.to_frame()
+    assert len(frame) == 10
+    assert {"difference", "low", "high", "p_holm", "p_bh", "verdict", "minimum_detectable"} <= set(frame.columns)
+    assert len(sweep.standings_frame()) == 5
+
+
+def test_the_same_seed_gives_the_same_numbers() -> None:
+    first, second = (compare_sweep(sweep_runs(), "grounding", seed=3) for _ in range(2))
+    assert first == second
+
+
+def priced(name: str, passes: list[bool], cost: str | None) -> RunResult:
+    records = [
+        make_record(
+            f"q{k}",
+            {"grounding": 5.0 if good else 1.0},
+            [f"d{k}"],
+            answer_calls=(make_call(f"{name}{k}", "generate", cost),),
+        )
+        for k, good in enumerate(passes)
+    ]
+    return make_run(name, records)
+
+
+def test_cost_per_correct_answer_and_the_pareto_front() -> None:
+    dear = priced("dear", [True] * 18 + [False] * 2, "0.02")
+    cheap = priced("cheap", [True] * 10 + [False] * 10, "0.001")
+    poor = priced("poor", [True] * 10 + [False] * 10, "0.01")
+    unknown = priced("unknown", [True] * 20, None)
+    standings = compare_sweep([dear, cheap, poor, unknown], "grounding").standings
+    assert [one.cost_per_correct for one in standings] == pytest.approx([0.4 / 18, 0.002, 0.02, None])
+    assert [one.on_pareto_front for one in standings] == [True, True, False, False]
+    interval = standings[0].cost_per_correct_interval
+    assert interval is not None
+    assert interval.low < 0.4 / 18 < interval.high
+
+
+def test_nothing_correct_has_no_cost_per_correct_answer() -> None:
+    standings = compare_sweep(
+        [priced("a", [False] * 4, "1"), priced("b", [True, False] * 2, "1")], "grounding"
+    ).standings
+    assert standings[0].cost_per_correct is None
+    assert standings[1].cost_per_correct == 2.0
+    assert standings[1].cost_per_correct_interval is None, "half of four right: the rate may be 0, so no upper end"
+
+
+def test_fieller_covers_a_known_ratio() -> None:
+    generator = numpy.random.default_rng(0)
+    hits = 0
+    for _ in range(300):
+        lower = (generator.random(60) < 0.6).astype(float)
+        upper = generator.exponential(0.02, 60)
+        interval = ratio_interval(upper, lower, numpy.ones(60, dtype=bool), numpy.arange(60))
+        assert interval is not None
+        hits += 0.02 / 0.6 in interval
+    assert 0.91 <= hits / 300 <= 0.985
+
+
+def test_pareto_front_keeps_ties_and_drops_the_dominated() -> None:
+    assert pareto_front([1, 1, 2, None], [1.0, 1.0, 3.0, 0.0]) == [True, True, True, False]
+    assert pareto_front([1, 2], [1.0, 1.0]) == [False, True]
+
+
+def test_resampling_draws_whole_clusters() -> None:
+    values = numpy.array([[0.0, 0.0, 1.0, 1.0]])
+    found = resample(values, numpy.array([0, 2]), 1, 500)
+    assert set(numpy.unique(found.resampled)) == {0.0, 0.5, 1.0}
+    assert probability_best(found) == [1.0]
+    assert confidence_set(found) == [0]
