@@ -43,7 +43,7 @@ class Ask:
     limit: int | None
     """The output limit in tokens; ``None`` where the asker gave none."""
     adaptable: bool
-    """Ours: it may go out without a refused parameter, or again with twice the limit. A user's own goes out as it is."""
+    """Ours: may go out without a refused parameter, or again with twice the limit. A user's own goes out as it is."""
     replayable: bool = True
     """Whether the reply is kept and answers later calls."""
     repeat: int = 0
@@ -62,11 +62,21 @@ class Landed:
     reason: str = ""
     """Where no reply counts: why."""
     detail: str = ""
+    body: bytes | None = None
+    """The body of the last answer, where it came just now; embeddings are not kept in the ledger."""
 
     @property
     def final(self) -> Attempt | None:
         """The attempt whose reply counts."""
         return final_attempt(self.attempts)
+
+    @property
+    def status(self) -> str:
+        """``ok`` or a ``Reason``."""
+        if self.reason:
+            return self.reason
+        final = self.final or (self.attempts[-1] if self.attempts else None)
+        return final.status if final is not None else ""
 
     @property
     def received(self) -> Attempt | None:

@@ -4,42 +4,40 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Sequence
+from collections.abc import Coroutine
 from decimal import Decimal
 from pathlib import Path
+from typing import Any, TypeVar
 
 from runner.calls.account import Spent, call_of
 from runner.calls.asks import Ask, Landed
-from runner.calls.attempts import Attempts, Rules
-from runner.calls.capabilities import Capabilities
+from runner.calls.attempts import Attempts
 from runner.calls.context import collectors
-from runner.calls.flights import Flights
 from runner.calls.ledger import Ledger, final_attempt
-from runner.calls.limits import Limiters
 from runner.calls.purse import Purse
 from runner.calls.redaction import Redactor
+from runner.calls.tries import Rules
 from runner.config.schema import Budget
 from runner.errors import NotInLedger, RunnerError
 from runner.records import Call, Usage
+
+T = TypeVar("T")
 
 CLOSING_GRACE_S = 2.0
 """At the end, what is on the wire gets this long to land: it is paid for already."""
 
 
 class Core:
-    """One for a door. Bound to the event loop that made it; ``call_anywhere`` is for all others."""
+    """One for a door. Bound to the event loop that made it; ``anywhere`` and ``blocking`` are for all others."""
 
     def __init__(self, rules: Rules, budget: Budget, home: Path, *, shared: bool) -> None:
         self.loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
         self.rules = rules
         self.ledger = Ledger(rules.settings.ledger, home)
         self.redactor = Redactor()
         self.purse = Purse(budget, rules.overrides, self.ledger, rules.sweep, shared=shared)
-        self._attempts = Attempts(
-            rules, self.ledger, Limiters(rules.settings.concurrency), self.purse, Capabilities(), self.redactor
-        )
-        self._flights = Flights(self.ledger, rules.sweep, self._attempts.make)
-        self._attempts.flights = self._flights
+        self._flights = Attempts(rules, self.ledger, self.purse, self.redactor).flights
         self._asked_again: set[str] = set()
         self._totals = _Totals()
 
@@ -52,13 +50,12 @@ class Core:
         call; ``None``: the collectors around the caller.
         """
         landed = await self._land(ask, again)
-        final = landed.final
         call = call_of(
             landed.attempts,
             landed.new,
             key=ask.key,
             stage=ask.context.stage,
-            status=landed.reason or (final.status if final is not None else ""),
+            status=landed.status,
             provider=ask.endpoint.provider,
             model=ask.model,
         )
@@ -94,22 +91,21 @@ class Core:
         if self._flights.stopped is not None:
             raise type(self._flights.stopped)(*self._flights.stopped.args)
 
-    async def call_anywhere(self, ask: Ask, listeners: tuple[list[Call], ...]) -> tuple[Landed, Call]:
-        """The same from any event loop."""
+    async def anywhere(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run this in the door's event loop, from any event loop."""
         if asyncio.get_running_loop() is self.loop:
-            return await self.call(ask, listeners=listeners)
-        return await asyncio.wrap_future(
-            asyncio.run_coroutine_threadsafe(self.call(ask, listeners=listeners), self.loop)
-        )
+            return await work
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self.loop))
 
-    def call_blocking(self, ask: Ask, listeners: tuple[list[Call], ...]) -> tuple[Landed, Call]:
-        """The same for a thread without an event loop."""
-        if threading.get_ident() == getattr(self.loop, "_thread_id", None):
+    def blocking(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run this in the door's event loop, from a thread without one."""
+        if threading.get_ident() == self._thread:
+            work.close()
             raise RunnerError(
-                "A synchronous client of the door was used inside the event loop, which would wait for itself for ever. "
-                "Use the asynchronous client there, or call your code in a thread (asyncio.to_thread)."
+                "A synchronous client of the door was used inside the event loop, which would wait for itself. Use the "
+                " asynchronous client there, or call your code in a thread (asyncio.to_thread)."
             )
-        return asyncio.run_coroutine_threadsafe(self.call(ask, listeners=listeners), self.loop).result()
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result()
 
     def spent(self) -> Spent:
         return self._totals.spent()
@@ -157,8 +153,3 @@ class _Totals:
             self._made, self._replayed, self.new_cost, self._total, self._possibly, self._usage,
             tuple(sorted(self._unknown)),
         )  # fmt: skip
-
-
-def sum_known(amounts: Sequence[Decimal | None]) -> Decimal:
-    """The sum of those that are known."""
-    return sum((amount for amount in amounts if amount is not None), Decimal(0))

@@ -12,23 +12,26 @@ from typing import TYPE_CHECKING, Any
 from runner.calls import endpoints
 from runner.calls.account import Spent
 from runner.calls.asks import Ask, Landed
-from runner.calls.attempts import Rules
 from runner.calls.bodies import APIS, body_as_meant, path_of
 from runner.calls.context import current
 from runner.calls.core import Core
+from runner.calls.history import History, history
 from runner.calls.keys import call_key
 from runner.calls.ledger import final_attempt
 from runner.calls.replies import Reading, parsed, read_reply
 from runner.calls.requests import ChatRequest, ModelEndpoint, Reply
+from runner.calls.tries import Rules
 from runner.calls.wires import SdkWire, api_key
 from runner.config.schema import Budget, Calls, Endpoint, Price
 from runner.records import Call
 
 if TYPE_CHECKING:
+    import httpx
     import httpx2
     import openai
 
     from runner.calls.embedded import EmbeddedServers
+    from runner.calls.entrance import Entrance
 
 
 class Door:
@@ -37,6 +40,7 @@ class Door:
     def __init__(self, core: Core) -> None:
         self._core = core
         self._wires: dict[tuple[str, str | None], SdkWire] = {}
+        self._transports: dict[str, httpx2.AsyncBaseTransport] = {}
         self._servers: EmbeddedServers | None = None
         self._exits = AsyncExitStack()
 
@@ -106,28 +110,60 @@ class Door:
     # --- clients for other code ----------------------------------------------------------------------------------
 
     def async_openai_client(self, endpoint: ModelEndpoint) -> openai.AsyncOpenAI:
-        """An SDK client whose calls are in the same ledger, limits and budget."""
+        """An SDK client whose calls are in the same ledger, limits and budget. It holds no key."""
         from runner.calls import clients
 
-        return clients.async_openai_client(self, self._core, endpoint)
+        return clients.async_openai_client(self._entrance(endpoint), endpoint)
 
     def openai_client(self, endpoint: ModelEndpoint) -> openai.OpenAI:
         """The same for synchronous code, which must run in a thread."""
         from runner.calls import clients
 
-        return clients.openai_client(self, self._core, endpoint)
+        return clients.openai_client(self._entrance(endpoint), endpoint)
 
     def async_http_client(self, endpoint: ModelEndpoint) -> httpx2.AsyncClient:
-        """An HTTP client for libraries that make their own SDK client (``http_async_client`` of langchain-openai)."""
+        """An HTTP client for libraries that make their own SDK client (``http_async_client`` of langchain-openai).
+
+        Whatever key they send is replaced by the endpoint's own.
+        """
         from runner.calls import clients
 
-        return clients.async_http_client(self, self._core, endpoint)
+        return clients.async_http_client(self._entrance(endpoint))
 
     def http_client(self, endpoint: ModelEndpoint) -> httpx2.Client:
         """The same for synchronous code, which must run in a thread."""
         from runner.calls import clients
 
-        return clients.http_client(self, self._core, endpoint)
+        return clients.http_client(self._entrance(endpoint))
+
+    def legacy_http_clients(self, endpoint: ModelEndpoint) -> tuple[httpx.Client, httpx.AsyncClient]:
+        """The same for code that speaks the older ``httpx``: (synchronous, asynchronous)."""
+        from runner.calls import clients
+
+        return clients.legacy_clients(self._entrance(endpoint))
+
+    def client_base_url(self, endpoint: ModelEndpoint) -> str:
+        """The base URL for an SDK client that is made around one of these HTTP clients."""
+        from runner.calls import clients
+
+        return clients.local_base(endpoint)
+
+    def _entrance(self, endpoint: ModelEndpoint) -> Entrance:
+        from runner.calls.entrance import Entrance
+
+        return Entrance(
+            self._core, endpoint, lambda: self.base_url(endpoint), self._transport, self.client_base_url(endpoint)
+        )
+
+    def _transport(self, base_url: str) -> httpx2.AsyncBaseTransport:
+        """The connections to a server, shared by all clients; only ever used in the door's own event loop."""
+        from runner.calls.http import PooledTransport
+
+        transport = self._transports.get(base_url)
+        if transport is None:
+            transport = self._transports[base_url] = PooledTransport(base_url)
+            self._exits.push_async_callback(transport.aclose)
+        return transport
 
     # --- looking -------------------------------------------------------------------------------------------------
 
@@ -149,6 +185,10 @@ class Door:
         """Those keys that the ledger answers without a call."""
         found = self._core.ledger.find_now(keys)
         return {key for key, attempts in found.items() if final_attempt(attempts) is not None}
+
+    def history(self) -> Mapping[tuple[str, str], History]:
+        """(stage, model) → what its replies have come to so far."""
+        return history(self._core.ledger)
 
     def remember_text(self, kind: str, name: str, version: str, text: str, *, replace: bool = False) -> str | None:
         """Note which text a version of a rubric or prompt has; returns the other text that it had before, if any."""

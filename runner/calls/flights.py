@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 from runner.calls.asks import Ask, Landed
 from runner.calls.ledger import Attempt, ClaimState, Found, Ledger, final_attempt
@@ -50,8 +51,11 @@ class Flight:
             self.landed.set_exception(result)
             self.landed.exception()  # those who have left already will not ask
 
-    def so_far(self, reason: str, detail: str) -> Landed:
-        return Landed((*self.found, *self.new), tuple(self.new), reason, detail)
+    def so_far(self, reason: str, detail: str, body: bytes | None = None) -> Landed:
+        new = tuple(self.new)
+        # A reply that is not kept is asked for anew each time: what was paid before belongs to other calls.
+        attempts = (*self.found, *new) if self.ask.replayable else new
+        return Landed(attempts, new, reason, detail, body)
 
 
 class Flights:
@@ -100,14 +104,14 @@ class Flights:
         finally:
             flight.waiting -= 1
         # Only one of those who waited has paid for it.
-        return landed if leader else Landed(landed.attempts, (), landed.reason, landed.detail)
+        return landed if leader else replace(landed, new=())
 
     async def _late(self, flight: Flight, *, leader: bool) -> Landed:
         if flight.waiting == 1 and flight.task is not None:
             self._cancel(flight, Reason.TIMEOUT)
             await asyncio.wait({flight.task})
         left = flight.so_far(Reason.TIMEOUT, "the question's deadline (calls.question_deadline_s) passed")
-        return left if leader else Landed(left.attempts, (), left.reason, left.detail)
+        return left if leader else replace(left, new=())
 
     def _cancel(self, flight: Flight, reason: Reason) -> None:
         if flight.task is not None and not flight.task.done():

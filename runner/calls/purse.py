@@ -15,9 +15,14 @@ from runner.calls.budget import Reservation, SpendingCap
 from runner.calls.ledger.ledger import Ledger, add_spending
 from runner.calls.ledger.tables import reservations, spending
 from runner.config.schema import Budget, Price
+from runner.errors import BudgetReached
 
 DEFAULT_OUTPUT_LIMIT = 16_384
 """Taken as the worst case of a request that names no output limit (a user's own): the largest of the common models."""
+
+_NOTHING = Decimal(0)
+_ASK_AGAIN_S = 0.1
+"""How often to look whether other processes have given money back."""
 
 
 class Hold:
@@ -46,10 +51,15 @@ class Purse:
         self._ledger = ledger
         self._sweep = sweep
         self._shared = shared and cap is not None
-        self._mine_in_ledger = Decimal(0)
+        self._mine_in_ledger = _NOTHING
+        self._all_spent = _NOTHING
+        self._others_hold = _NOTHING
 
     async def hold(self, provider: str, model: str, *, input_bytes: int, limit: int | None, at: datetime) -> Hold:
-        """Set the worst case of one attempt aside. Raises BudgetReached, ConfigurationError for an unknown price."""
+        """Set the worst case of one attempt aside, waiting where calls under way may give back what it needs.
+
+        Raises BudgetReached, and ConfigurationError for an unknown price under a cap.
+        """
         worst = prices.worst_case(
             provider,
             model,
@@ -58,24 +68,38 @@ class Purse:
             at=at,
             overrides=self._overrides,
         )
-        if not self._shared or not worst:
-            return Hold(self.cap.reserve(worst, model), worst, None)
+        while True:
+            try:
+                if not self._shared or not worst:
+                    return Hold(self.cap.reserve(worst, model), worst, None)
+                return await self._hold_among_processes(worst, model)
+            except BudgetReached:
+                if worst is None:
+                    raise
+                if self.cap.may_fit_later(worst):
+                    await self.cap.settled()
+                elif self._others_hold and self._all_spent + worst <= (self.cap.max_usd or _NOTHING):
+                    await asyncio.sleep(_ASK_AGAIN_S)
+                else:
+                    raise
+
+    async def _hold_among_processes(self, worst: Decimal, model: str) -> Hold:
         name = uuid.uuid4().hex
-        reserved = worst
 
         def reserve(connection: Connection) -> Reservation:
             # Inside the write transaction nobody else reserves, so that all processes together keep the cap.
-            held = connection.execute(
+            rows = connection.execute(
                 select(reservations.c.owner, reservations.c.amount).where(reservations.c.sweep == self._sweep)
             ).all()
             spent = connection.execute(
                 select(spending.c.amount).where(spending.c.sweep == self._sweep)
             ).scalar_one_or_none()
-            all_spent = Decimal(0) if spent is None else Decimal(spent)
-            others = sum((Decimal(row.amount) for row in held if row.owner != self._ledger.owner), Decimal(0))
-            self.cap.note_elsewhere(max(Decimal(0), all_spent - self._mine_in_ledger) + others)
-            reservation = self.cap.reserve(reserved, model)
-            row = {"id": name, "owner": self._ledger.owner, "sweep": self._sweep, "amount": str(reserved)}
+            self._all_spent = _NOTHING if spent is None else Decimal(spent)
+            mine = self._ledger.owner
+            self._others_hold = sum((Decimal(row.amount) for row in rows if row.owner != mine), _NOTHING)
+            self.cap.note_elsewhere(max(_NOTHING, self._all_spent - self._mine_in_ledger) + self._others_hold)
+            reservation = self.cap.reserve(worst, model)
+            row = {"id": name, "owner": mine, "sweep": self._sweep, "amount": str(worst)}
             connection.execute(insert(reservations).values(row))
             return reservation
 
@@ -84,12 +108,12 @@ class Purse:
             return Hold(await asyncio.shield(reserving), worst, name)
         except asyncio.CancelledError:
             # The reservation is on its way all the same and must be given back.
-            reserving.add_done_callback(lambda done: self._never_mind(done, reserved, name))
+            reserving.add_done_callback(lambda done: self._never_mind(done, worst, name))
             raise
 
     def _never_mind(self, done: asyncio.Future[Reservation], worst: Decimal, name: str) -> None:
         if not done.cancelled() and done.exception() is None and self._ledger.failed is None:
-            self.settle(Hold(done.result(), worst, name), Decimal(0))
+            self.settle(Hold(done.result(), worst, name), _NOTHING)
 
     def settle(self, hold: Hold, actual: Decimal | None) -> None:
         """The attempt cost ``actual``; ``None``: nobody knows, so it counts at its worst case. Does not wait."""
@@ -97,7 +121,7 @@ class Purse:
         if hold.name is None:
             return
         cost = hold.worst if actual is None else actual
-        name, amount = hold.name, cost or Decimal(0)
+        name, amount = hold.name, cost or _NOTHING
 
         def settle(connection: Connection) -> None:
             connection.execute(delete(reservations).where(reservations.c.id == name))

@@ -71,7 +71,9 @@ def _read_responses(told: Mapping[str, Any], model: str) -> Reading:
     output = told.get("output")
     if not isinstance(output, list):
         return _malformed(model)
-    texts, refusals, tokens = [], [], []
+    texts: list[str] = []
+    refusals: list[str] = []
+    tokens: list[Any] = []
     for item in output:
         if not isinstance(item, Mapping) or item.get("type") != "message":
             continue

@@ -53,12 +53,16 @@ class SdkWire:
         import httpx2
         import openai
 
+        from runner.calls.http import PooledTransport
+
         return openai.AsyncOpenAI(
             api_key=api_key(self._endpoint),
             base_url=base_url,
             max_retries=0,
             timeout=None,
-            http_client=httpx2.AsyncClient(timeout=None, limits=unlimited(), follow_redirects=True),
+            http_client=httpx2.AsyncClient(
+                transport=PooledTransport(base_url), timeout=None, follow_redirects=True, trust_env=False
+            ),
         )
 
     async def close(self) -> None:
@@ -69,7 +73,7 @@ class SdkWire:
 class HttpWire:
     """One request of a user's own code, sent as their SDK made it, with their headers."""
 
-    def __init__(self, inner: httpx2.AsyncHTTPTransport, request: httpx2.Request, content: bytes) -> None:
+    def __init__(self, inner: httpx2.AsyncBaseTransport, request: httpx2.Request, content: bytes) -> None:
         self._inner = inner
         self._request = request
         self._content = content
@@ -87,10 +91,3 @@ class HttpWire:
         finally:
             await response.aclose()
         return WireReply(response.status_code, response.headers, content)
-
-
-def unlimited() -> httpx2.Limits:
-    """No limit of connections: how many are open is the limiter's business alone."""
-    import httpx2
-
-    return httpx2.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=30.0)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
+
+from sqlalchemy import RowMapping
 
 from runner.records import Usage
 
@@ -68,9 +70,9 @@ class Attempt:
         return row
 
 
-def attempt_of(row: Mapping[str, Any]) -> Attempt:
+def attempt_of(row: RowMapping) -> Attempt:
     """The attempt that a row of the table holds."""
-    fields = dict(row)
+    fields: dict[str, Any] = {str(name): value for name, value in row.items()}
     fields.pop("id", None)
     tokens = [fields.pop(name) for name in _USAGE]
     for name in _MONEY:

@@ -194,7 +194,7 @@ class Writer:
             return {}
         keys = [claim.key for claim in wanted]
         landed = set(connection.execute(_landed, {"keys": keys}).scalars())
-        held = {key: owner for key, owner in connection.execute(_held, {"keys": keys}).all()}
+        held: dict[str, str] = dict(connection.execute(_held, {"keys": keys}).tuples().all())
         if held:
             dead = self._owner.dead(connection, set(held.values()) - {self._owner.id})
             if dead:
