@@ -162,7 +162,7 @@ def _unknown_key(failure: _Failure, where: str, key: str) -> Problem:
             return Problem(where, what, did_you_mean(part, types if reached else [*types, *GROUPS]))
         owner = types[part]
         reached.append(part)
-    return Problem(where, "cannot be set like this")
+    return Problem(where, "it has keys that are not there", f"write +{where}" if where != key else "")
 
 
 def _not_merged(failure: _Failure, match: re.Match[str]) -> Explanation:

@@ -38,6 +38,8 @@ def job_key(config: schema.Config, sources: Mapping[str, str]) -> str:
         node[group].pop("path")
     node["embedder"] = _embedder(node["embedder"], config)
     node["generator"] = _generator(node["generator"])
+    if config.generator.kind != "model":
+        node.pop("prompt")
     node["judges"] = {name: _judge(judge) for name, judge in node["judges"].items()} if _judged(config) else {}
     if config.retriever.kind == "none":
         node["retriever"] = {"kind": "none"}
