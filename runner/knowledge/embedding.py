@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from runner.config import paths, schema
-from runner.errors import ConfigurationError, JobStopped, Problem
+from runner.errors import ConfigurationError, JobStopped, Problem, RunnerError
 from runner.knowledge.locks import locked
 from runner.knowledge.vectors import Stored, VectorStore, shares
 from runner.records import Call, Stage
@@ -173,11 +173,15 @@ class _OpenAIBackend:
 
     async def embed(self, texts: Sequence[str]) -> tuple[NDArray[np.float32], list[Call]]:
         import numpy as np
+        from openai import OpenAIError
 
         from runner.calls import calling, collect_calls
 
         with calling(stage=Stage.EMBED), collect_calls() as calls:
-            replies = await self._opened().aembed_documents(list(texts))
+            try:
+                replies = await self._opened().aembed_documents(list(texts))
+            except OpenAIError as error:
+                raise self._stopped(error) from error
         vectors = np.asarray(replies, dtype=np.float32)
         if vectors.ndim != 2 or len(vectors) != len(texts):
             raise JobStopped(
@@ -185,6 +189,16 @@ class _OpenAIBackend:
                 "texts; it is no embedding model, or its server does not follow the OpenAI API."
             )
         return vectors, list(calls)
+
+    def _stopped(self, error: BaseException) -> RunnerError:
+        """What the door said, where it was the door: the SDK hides it behind an error of its own."""
+        cause: BaseException | None = error
+        while cause is not None:
+            if isinstance(cause, RunnerError):
+                return cause
+            cause = cause.__cause__ or cause.__context__
+        where = f"{self._cfg.model} at {self._endpoint.base_url}"
+        return JobStopped(f"Embedding with {where} failed: {error}. Without vectors nothing can be retrieved.")
 
     def _opened(self) -> Any:
         if self._client is None:
