@@ -23,6 +23,9 @@ class WireReply:
 class Wire(Protocol):
     """Sends one request once. Raises what its HTTP client raises; see ``retries`` for what that means."""
 
+    async def ready(self) -> None:
+        """Wait until there is a server to send to. Raises ConfigurationError and JobStopped."""
+
     async def send(self, path: str, body: Mapping[str, Any]) -> WireReply: ...
 
 

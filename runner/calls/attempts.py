@@ -27,6 +27,9 @@ from runner.records import Reason
 _MOST_DROPPED = 6
 """So many parameters may be refused one after the other before the call counts as failed."""
 
+_EMBEDDED_CONCURRENCY = 1
+"""An embedded server takes one request after the other; what waits should not use up its attempt's time."""
+
 _NOTHING = Decimal(0)
 
 
@@ -48,6 +51,7 @@ class Attempts:
         self._ledger = ledger
         self._purse = purse
         self._limiters = Limiters(rules.settings.concurrency)
+        self._local_limiters = Limiters(_EMBEDDED_CONCURRENCY)
         self._capabilities = Capabilities()
         self._scribe = Scribe(rules, redactor)
         self._random = random.Random()
@@ -86,7 +90,9 @@ class Attempts:
         ask = flight.ask
         limit = ask.limit * 2 if plan.doubled and ask.limit is not None else ask.limit
         sent = prepare(ask, limit, self._rules.metadata, self._capabilities)
-        limiter = self._limiters.for_model(ask.endpoint, ask.model)
+        await ask.wire.ready()
+        local = ask.endpoint.provider == "embedded"
+        limiter = (self._local_limiters if local else self._limiters).for_model(ask.endpoint, ask.model)
         hold = await self._purse.hold(
             ask.endpoint.provider, ask.model, input_bytes=sent.size, limit=sent.limit, at=datetime.now(UTC)
         )

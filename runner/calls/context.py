@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 
+from runner.calls.deadlines import clock
 from runner.records import Call, Stage
 
 
@@ -37,7 +37,7 @@ class CallContext:
     question: str = ""
     """The question's id."""
     deadline: float | None = None
-    """On the clock of ``time.monotonic``; ``None``: no deadline."""
+    """On the clock of ``deadlines``; ``None``: no deadline."""
     occurrences: Occurrences | None = field(default=None, compare=False)
     """Set inside a question."""
 
@@ -63,7 +63,7 @@ def calling(
     around = _context.get()
     ends = around.deadline
     if deadline is not None:
-        mine = time.monotonic() + deadline
+        mine = clock.now() + deadline
         ends = mine if ends is None else min(mine, ends)
     occurrences = around.occurrences
     if question is not None and (question, run or around.run) != (around.question, around.run):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import uuid
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -15,13 +16,14 @@ from runner.calls.asks import Ask, Landed
 from runner.calls.bodies import APIS, body_as_meant, path_of
 from runner.calls.context import current
 from runner.calls.core import Core
+from runner.calls.deadlines import clock
 from runner.calls.history import History, history
 from runner.calls.keys import call_key
 from runner.calls.ledger import final_attempt
 from runner.calls.replies import Reading, parsed, read_reply
 from runner.calls.requests import ChatRequest, ModelEndpoint, Reply
 from runner.calls.tries import Rules
-from runner.calls.wires import SdkWire, api_key
+from runner.calls.wires import Address, SdkWire, api_key
 from runner.config.schema import Budget, Calls, Endpoint, Price
 from runner.records import Call
 
@@ -89,21 +91,27 @@ class Door:
         place = (endpoint.base_url, endpoint.api_key_env)
         wire = self._wires.get(place)
         if wire is None:
-            wire = self._wires[place] = SdkWire(endpoint, lambda: self.base_url(endpoint))
+            wire = self._wires[place] = SdkWire(lambda: self._address(endpoint))
             self._exits.push_async_callback(wire.close)
         return wire
 
-    async def base_url(self, endpoint: ModelEndpoint) -> str:
-        """The address of the server; starts the embedded one where it is meant."""
+    async def _address(self, endpoint: ModelEndpoint) -> Address:
+        """Where the server is now; starts the embedded one where it is meant."""
         if endpoint.provider != "embedded":
-            return endpoint.base_url
-        return await self._embedded().base_url(endpoint.base_url.removeprefix("embedded://"))
+            return Address(endpoint.base_url, api_key(endpoint))
+        servers = self._embedded()
+        with clock.standing_still():
+            base_url = await servers.base_url(endpoint.base_url.removeprefix(endpoints.EMBEDDED))
+        return Address(base_url, servers.api_key)
 
     def _embedded(self) -> EmbeddedServers:
         if self._servers is None:
             from runner.calls.embedded import EmbeddedServers
 
-            self._servers = EmbeddedServers()
+            # Other users of the machine can reach loopback, too.
+            key = secrets.token_hex(16)
+            self._core.redactor.learn(key)
+            self._servers = EmbeddedServers(api_key=key)
             self._exits.callback(self._servers.close)
         return self._servers
 
@@ -152,7 +160,7 @@ class Door:
         from runner.calls.entrance import Entrance
 
         return Entrance(
-            self._core, endpoint, lambda: self.base_url(endpoint), self._transport, self.client_base_url(endpoint)
+            self._core, endpoint, lambda: self._address(endpoint), self._transport, self.client_base_url(endpoint)
         )
 
     def _transport(self, base_url: str) -> httpx2.AsyncBaseTransport:

@@ -11,6 +11,9 @@ from runner.errors import ConfigurationError, Problem
 OPENAI_BASE_URL = "https://api.openai.com/v1"
 """The SDK's own default."""
 
+EMBEDDED = "embedded://"
+"""In place of an address where the model runs in a server of ours."""
+
 
 def resolve(endpoint: Endpoint, model: str) -> ModelEndpoint:
     """Where a hosted model is. Raises ConfigurationError for a missing key or address; nothing is sent."""
@@ -56,7 +59,7 @@ def embedded(endpoint: Endpoint, model: str, identity: str) -> ModelEndpoint:
     """A model of the embedded server, whose port is known only when it has started."""
     return ModelEndpoint(
         provider="embedded",
-        base_url=f"embedded://{model}",
+        base_url=f"{EMBEDDED}{model}",
         api_key_env=None,
         identity=identity,
         api="chat",

@@ -19,7 +19,7 @@ from runner.calls.core import Core
 from runner.calls.events import asked_for_usage, with_usage, without_usage_event
 from runner.calls.keys import call_key
 from runner.calls.requests import ModelEndpoint
-from runner.calls.wires import api_key
+from runner.calls.wires import Address
 from runner.records import Call, Reason
 
 if TYPE_CHECKING:
@@ -70,14 +70,14 @@ class Entrance:
         self,
         core: Core,
         endpoint: ModelEndpoint,
-        base_url: Callable[[], Awaitable[str]],
+        address: Callable[[], Awaitable[Address]],
         transport: Callable[[str], httpx2.AsyncBaseTransport],
         local_base: str,
     ) -> None:
-        """``base_url`` is asked when the first request goes out; ``local_base`` is what the clients think it is."""
+        """``address`` is asked before each request; ``local_base`` is what the clients think it is."""
         self._core = core
         self._endpoint = endpoint
-        self._base_url = base_url
+        self._address = address
         self._transport = transport
         self._prefix = local_base.rstrip("/")
         # For code that starts threads of its own, where context variables do not follow.
@@ -114,7 +114,7 @@ class Entrance:
 
     def _wire(self, request: Incoming) -> _HttpWire:
         """``request.url`` is the path under the base URL here."""
-        return _HttpWire(self._endpoint, self._base_url, self._transport, request)
+        return _HttpWire(self._address, self._transport, request)
 
     def _ask(self, request: Incoming, context: CallContext) -> Ask:
         path = self._path(request.url)
@@ -149,24 +149,25 @@ class _HttpWire:
 
     def __init__(
         self,
-        endpoint: ModelEndpoint,
-        base_url: Callable[[], Awaitable[str]],
+        address: Callable[[], Awaitable[Address]],
         transport: Callable[[str], httpx2.AsyncBaseTransport],
         request: Incoming,
     ) -> None:
-        self._endpoint = endpoint
-        self._base_url = base_url
+        self._address = address
         self._transport = transport
         self._request = request
+
+    async def ready(self) -> None:
+        await self._address()
 
     async def send(self, path: str, body: Mapping[str, Any]) -> WireReply:
         import httpx2
 
-        request, base_url = self._request, await self._base_url()
+        request, address = self._request, await self._address()
         headers = [(name, value) for name, value in request.headers if name.lower() not in _OURS]
-        headers.append(("Authorization", f"Bearer {api_key(self._endpoint)}"))
-        url = f"{base_url}{request.url}" if request.url.startswith("/") else request.url
-        response = await self._transport(base_url).handle_async_request(
+        headers.append(("Authorization", f"Bearer {address.api_key}"))
+        url = f"{address.base_url}{request.url}" if request.url.startswith("/") else request.url
+        response = await self._transport(address.base_url).handle_async_request(
             httpx2.Request(request.method, url, headers=headers, content=request.content)
         )
         return WireReply(response.status_code, response.headers, await response.aread())

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from runner.calls.asks import Ask, Landed
+from runner.calls.deadlines import clock
 from runner.calls.ledger import Attempt, ClaimState, Found, Ledger, final_attempt
 from runner.errors import RunnerError, StorageError
 from runner.records import Reason
@@ -82,7 +82,7 @@ class Flights:
         return flight
 
     async def join(self, flight: Flight, deadline: float | None, *, leader: bool) -> Landed:
-        """Wait for a flight, until ``deadline`` (on the clock of ``time.monotonic``) at most.
+        """Wait for a flight, until ``deadline`` (on the clock of ``deadlines``) at most.
 
         When nobody waits any more, the flight is cancelled. Raises what ended it.
         """
@@ -91,11 +91,13 @@ class Flights:
             if deadline is None:
                 landed = await asyncio.shield(flight.landed)
             else:
-                try:
-                    async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
-                        landed = await asyncio.shield(flight.landed)
-                except TimeoutError:
-                    return await self._late(flight, leader=leader)
+                while not flight.landed.done():
+                    left = deadline - clock.now()
+                    if left <= 0:
+                        return await self._late(flight, leader=leader)
+                    # Looked at again at its end: the clock may have stood still meanwhile.
+                    await asyncio.wait({flight.landed}, timeout=left)
+                landed = flight.landed.result()
         except asyncio.CancelledError:
             # What is on the wire is paid for already: it may still land, and is ended with the door at the latest.
             if flight.waiting == 1 and not flight.on_wire:

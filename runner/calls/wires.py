@@ -1,16 +1,16 @@
-"""The wire: sends one request once, through the OpenAI SDK in its cheapest form or as an HTTP client gave it."""
+"""The wire of our own requests: sends one once, through the OpenAI SDK in its cheapest form."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from runner.calls.asks import WireReply
 from runner.calls.requests import ModelEndpoint
 
 if TYPE_CHECKING:
-    import httpx2
     import openai
 
 NO_KEY = "not-needed"
@@ -22,6 +22,14 @@ def api_key(endpoint: ModelEndpoint) -> str:
     return NO_KEY if endpoint.api_key_env is None else os.environ.get(endpoint.api_key_env, "")
 
 
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a server is at the moment, and the key that it takes."""
+
+    base_url: str
+    api_key: str = field(repr=False)
+
+
 class SdkWire:
     """Requests of our own generator and judges: the SDK's authentication and headers, none of its models.
 
@@ -29,65 +37,43 @@ class SdkWire:
     call, measured), so the raw answer is taken.
     """
 
-    def __init__(self, endpoint: ModelEndpoint, base_url: Callable[[], Awaitable[str]]) -> None:
-        """``base_url`` is asked when the first request goes out: the embedded server is not started before."""
-        self._endpoint = endpoint
-        self._base_url = base_url
-        self._client: openai.AsyncOpenAI | None = None
+    def __init__(self, address: Callable[[], Awaitable[Address]]) -> None:
+        """``address`` is asked before each request: an embedded server starts late, and may move."""
+        self._address = address
+        self._clients: dict[Address, openai.AsyncOpenAI] = {}
+
+    async def ready(self) -> None:
+        await self._address()
 
     async def send(self, path: str, body: Mapping[str, Any]) -> WireReply:
         import httpx2
         import openai
 
-        if self._client is None:
-            base_url = await self._base_url()
-            # Two may have waited for the server to start.
-            self._client = self._client or self._make(base_url)
+        address = await self._address()
+        client = self._clients.get(address) or self._make(address)
         try:
-            response = await self._client.post(path, cast_to=httpx2.Response, body=body)
+            response = await client.post(path, cast_to=httpx2.Response, body=body)
         except openai.APIStatusError as error:
             response = error.response
         return WireReply(response.status_code, response.headers, response.content)
 
-    def _make(self, base_url: str) -> openai.AsyncOpenAI:
+    def _make(self, address: Address) -> openai.AsyncOpenAI:
         import httpx2
         import openai
 
         from runner.calls.http import PooledTransport
 
-        return openai.AsyncOpenAI(
-            api_key=api_key(self._endpoint),
-            base_url=base_url,
+        client = self._clients[address] = openai.AsyncOpenAI(
+            api_key=address.api_key,
+            base_url=address.base_url,
             max_retries=0,
             timeout=None,
             http_client=httpx2.AsyncClient(
-                transport=PooledTransport(base_url), timeout=None, follow_redirects=True, trust_env=False
+                transport=PooledTransport(address.base_url), timeout=None, follow_redirects=True, trust_env=False
             ),
         )
+        return client
 
     async def close(self) -> None:
-        if self._client is not None:
-            await self._client.close()
-
-
-class HttpWire:
-    """One request of a user's own code, sent as their SDK made it, with their headers."""
-
-    def __init__(self, inner: httpx2.AsyncBaseTransport, request: httpx2.Request, content: bytes) -> None:
-        self._inner = inner
-        self._request = request
-        self._content = content
-
-    async def send(self, path: str, body: Mapping[str, Any]) -> WireReply:
-        import httpx2
-
-        # A fresh request: the stream of the given one can be read only once, and its timeouts are not ours.
-        request = httpx2.Request(
-            self._request.method, self._request.url, headers=self._request.headers, content=self._content
-        )
-        response = await self._inner.handle_async_request(request)
-        try:
-            content = await response.aread()
-        finally:
-            await response.aclose()
-        return WireReply(response.status_code, response.headers, content)
+        for client in self._clients.values():
+            await client.close()
