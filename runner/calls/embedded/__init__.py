@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runner.calls.embedded.catalogue import ModelFile, WheelPart, catalogue, find, in_words
+from runner.calls.embedded.listing import ModelFile, WheelPart, catalogue, find, in_words
 from runner.calls.embedded.progress import PullStep, Report
 from runner.calls.embedded.servers import EmbeddedServers
 from runner.calls.embedded.weights import installed, location, pull

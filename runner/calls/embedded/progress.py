@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from runner.calls.embedded.catalogue import ModelFile, in_words
+from runner.calls.embedded.listing import ModelFile, in_words
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID

@@ -13,8 +13,8 @@ from concurrent.futures import Future
 from pathlib import Path
 
 from runner.calls.embedded import server
-from runner.calls.embedded.catalogue import find
 from runner.calls.embedded.child import Child
+from runner.calls.embedded.listing import find
 from runner.calls.embedded.server import Order
 from runner.calls.embedded.weights import pull
 from runner.errors import ConfigurationError, JobStopped

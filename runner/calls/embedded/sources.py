@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runner.calls.embedded.catalogue import ModelFile
+from runner.calls.embedded.listing import ModelFile
 from runner.calls.embedded.partial import PartialFile, Span
 from runner.calls.embedded.progress import PullStep, Report
 
@@ -81,7 +81,7 @@ def _download(client: httpx.Client, gap: Span, model: ModelFile, partial: Partia
             raise SourceUnavailable(f"{url}: HTTP {response.status_code}")
         offset = noted = start
         try:
-            for block in response.iter_raw(BLOCK):
+            for block in response.iter_raw():
                 if offset + len(block) > end:
                     raise SourceUnavailable(f"{url}: sends more than the {model.size:,} bytes of the official file")
                 partial.write(offset, block)

