@@ -19,17 +19,25 @@ class Verb:
     target: str
     """``module:function``; imported when the verb is used, and listed only where the module exists."""
     help: str
+    takes_overrides: bool = False
+    """Its line is read like that of an evaluation; the others read theirs themselves."""
 
 
 VERBS: dict[str, Verb] = {
-    "plan": Verb("runner.sweeps.planning:main", "calls, tokens and dollars of a run or sweep, without a paid call"),
-    "ask": Verb("runner.sweeps.ask:main", "one question: answer, verdicts and chunks"),
+    "plan": Verb(
+        "runner.sweeps.planning:main",
+        "calls, tokens and dollars of a run or sweep, without a paid call",
+        takes_overrides=True,
+    ),
+    "ask": Verb("runner.sweeps.ask:main", "one question: answer, verdicts and chunks", takes_overrides=True),
     "compare": Verb("runner.report.compare:main", "two or more stored runs, question by question; costs nothing"),
     "report": Verb("runner.sweeps.reporting:main", "stored sweeps and runs again; costs nothing"),
     "label": Verb("runner.report.label:main", "give human labels to stored answers"),
     "calibrate": Verb("runner.report.calibrate:main", "how well the judges agree with human labels"),
-    "questions": Verb("runner.generation.questions:main", "draft a question set from a knowledge base"),
-    "controls": Verb("runner.judging.controls:main", "do the judges notice what they should?"),
+    "questions": Verb(
+        "runner.generation.questions:main", "draft a question set from a knowledge base", takes_overrides=True
+    ),
+    "controls": Verb("runner.judging.controls:main", "do the judges notice what they should?", takes_overrides=True),
     "ledger": Verb("runner.calls.ledger_verb:main", "what the ledger holds: size, spend, prune"),
     "models": Verb("runner.calls.embedded.models_verb:main", "weights of local models: list, pull"),
     "init": Verb("runner.config.init:main", "copy an example to start from into a folder"),
@@ -65,9 +73,16 @@ def _main(line: list[str]) -> int:
     secrets = in_overrides(line)
     if secrets:
         raise ConfigurationError(secrets)
+    wants_help = any(flag in line for flag in ("--help", "-h"))
     if line and line[0] in available_verbs():
+        verb = VERBS[line[0]]
+        if wants_help and verb.takes_overrides:
+            from runner.config.help_text import verb_help
+
+            print(verb_help(line[0], verb.help))
+            return ExitCode.DONE
         return call_verb(line[0], line[1:])
-    if any(flag in line for flag in ("--help", "-h")):
+    if wants_help:
         from runner.config.help_text import help_text
 
         print(help_text({name: VERBS[name].help for name in available_verbs()}))
@@ -105,6 +120,8 @@ def evaluate(line: Sequence[str]) -> int:
     from runner.config.composition import prepare, remember
 
     arguments = parse_arguments(line)
+    if arguments.completes:
+        return hydra_application.complete(arguments, available_verbs())
     if arguments.information:
         return hydra_application.show(arguments)
     if not arguments.multirun:

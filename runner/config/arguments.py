@@ -25,6 +25,8 @@ class Arguments:
     source: ConfigSource = field(default_factory=ConfigSource)
     information: tuple[str, ...] = ()
     """Hydra's own arguments where only something shall be shown (``--cfg``, ``--info``, ...), else empty."""
+    completes: bool = False
+    """``--shell-completion`` is among them."""
 
 
 def parse_arguments(arguments: Sequence[str]) -> Arguments:
@@ -50,6 +52,7 @@ def parse_arguments(arguments: Sequence[str]) -> Arguments:
         multirun=bool(found.multirun),
         source=_source(found),
         information=tuple(_as_arguments(found)) if shows else (),
+        completes=bool(found.shell_completion),
     )
 
 

@@ -51,6 +51,12 @@ def help_text(verbs: Mapping[str, str]) -> str:
     return "\n".join(parts).rstrip()
 
 
+def verb_help(name: str, what: str) -> str:
+    """What ``python -m runner VERB --help`` prints for a verb that takes overrides."""
+    usage = f"usage: python -m runner {name} [-m] [group=option] [key=value]\n\n{what}\n"
+    return "\n".join([usage, _groups()]).rstrip()
+
+
 def _groups() -> str:
     mine = user_conf()
     folders = [folder for folder in (mine, shipped_conf()) if folder is not None]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from runner.config.arguments import Arguments
 from runner.config.compat import version_arguments
+from runner.config.completion import matching_verbs, suggestions, without_verb
 from runner.config.composition import compose
 from runner.config.paths import shipped_conf
 from runner.config.search_path import activate, config_loader
@@ -45,8 +47,21 @@ def _flat(returned: Any) -> list[Any]:
     return [] if returned is None else [returned]
 
 
+def complete(arguments: Arguments, verbs: Iterable[str]) -> int:
+    """``--shell-completion``: Hydra's suggestions, or its script for the shell, with our verbs among the words."""
+    line = os.environ.get("COMP_LINE", "")
+    os.environ["COMP_LINE"] = without_verb(line, verbs)
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        code = _hydra_main(arguments)
+    is_query = any(argument.startswith("query=") for argument in arguments.overrides)
+    text = output.getvalue()
+    print(suggestions(text, matching_verbs(line, verbs)) if is_query else text)
+    return code
+
+
 def show(arguments: Arguments) -> int:
-    """``--cfg``, ``--info``, ``--hydra-help`` and tab completion, as Hydra prints them, but never with a secret.
+    """``--cfg``, ``--info`` and ``--hydra-help``, as Hydra prints them, but never with a secret.
 
     Raises ConfigurationError where the configuration cannot be composed.
     """

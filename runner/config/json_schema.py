@@ -35,7 +35,10 @@ OWNERS: Mapping[str, type] = {
 }
 """Name of the schema → what a file that uses it fills. Files with ``# @package _global_`` use ``config``."""
 _INTERPOLATION = {"type": "string", "pattern": r"\$\{|^\?\?\?$"}
-_DEFAULTS = {"type": "array", "description": "Other configuration files that this one builds on (Hydra's defaults list)"}
+_DEFAULTS = {
+    "type": "array",
+    "description": "Other configuration files that this one builds on (Hydra's defaults list)",
+}
 _HYDRA = {"type": "object", "description": "Hydra's own settings; an experiment's sweep is hydra.sweeper.params"}
 
 
