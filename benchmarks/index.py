@@ -79,8 +79,12 @@ async def measure(count: int, dimension: int, home: Path) -> dict[str, float]:
     lap("open_again_s")
     figures["embedded_again"] = fake.texts - before
     figures["peak_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
-    figures["disk_mb"] = round(sum(path.stat().st_size for path in home.rglob("*") if path.is_file()) / 2**20)
+    figures["disk_mb"] = await asyncio.to_thread(_disk_mb, home)
     return figures
+
+
+def _disk_mb(folder: Path) -> int:
+    return round(sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 2**20)
 
 
 def main() -> None:

@@ -110,6 +110,8 @@ class Retriever:
     score_threshold: float | None = None
     filter: dict[str, Any] = field(default_factory=dict)
     """Metadata key → value that a chunk must have."""
+    server: str | None = None
+    """Address of a Chroma server that a team shares, such as http://chroma.example:8000; None: a folder in the home."""
 
 
 @dataclass

@@ -56,6 +56,19 @@ class Embedder:
         """What stands for the embedder in keys: vectors of two identities are never mixed."""
         return self._backend.identity
 
+    @property
+    def batch_size(self) -> int:
+        """Texts in one call."""
+        return self._backend.batch_size
+
+    def missing(self, texts: Sequence[str]) -> tuple[str, ...]:
+        """Those texts, each once, whose vectors are not stored: what ``embed`` would have to make. Writes nothing."""
+        distinct = dict.fromkeys(texts)
+        if not VectorStore.path_of(self._folder, self.identity).exists():
+            return tuple(distinct)
+        stored = self._opened().load(distinct)
+        return tuple(text for text in distinct if text not in stored)
+
     async def embed(self, texts: Sequence[str], purpose: str = "document") -> Embedded:
         """The vectors of ``texts``; equal texts share one vector and, apart from the first, cost nothing new.
 

@@ -47,14 +47,14 @@ def index_key(chunks: Sequence[Chunk], identity: str) -> str:
 class Index:
     """A complete index. Only read; safe to share between threads."""
 
-    def __init__(self, folder: Path, chunks: Sequence[Chunk], calls: tuple[Call, ...]) -> None:
-        self.key = folder.name
+    def __init__(self, key: str, collection: Any, chunks: Sequence[Chunk], calls: tuple[Call, ...]) -> None:
+        self.key = key
         self.calls = calls
         """The calls that embedded the chunks, one entry a call."""
         self._places = {chunk.id: place for place, chunk in enumerate(chunks)}
         self._ids = [chunk.id for chunk in chunks]
         self._lock = threading.Lock()
-        self._collection = _client(folder).get_collection(COLLECTION, embedding_function=None)
+        self._collection = collection
 
     def query(self, vectors: NDArray[np.float32], count: int, where: Mapping[str, Any]) -> list[Hits]:
         """The nearest ``count`` chunks of each vector by cosine similarity, among those whose metadata fits ``where``.
@@ -103,7 +103,8 @@ async def open_index(home: Path, chunks: Sequence[Chunk], embedder: Embedder) ->
                 paid = await _build(folder, chunks, embedder)
     try:
         stored = await asyncio.to_thread(_stored_calls, folder)
-        return await asyncio.to_thread(Index, folder, chunks, replay(stored) if paid is None else paid)
+        collection = await asyncio.to_thread(_collection, folder)
+        return Index(folder.name, collection, chunks, replay(stored) if paid is None else paid)
     except Exception as error:  # Chroma raises errors of many kinds for a damaged folder
         raise StorageError(
             f"{folder}: the index cannot be opened ({error}); delete this folder, it is built again from the stored "
@@ -115,15 +116,9 @@ async def _build(folder: Path, chunks: Sequence[Chunk], embedder: Embedder) -> t
     for left in folder.parent.glob(f"tmp-{folder.name}-*"):  # of a build that was killed: we hold its lock now
         shutil.rmtree(left, ignore_errors=True)
     aside = folder.parent / f"tmp-{folder.name}-{os.getpid()}"
-    calls: list[Call] = []
     client = await asyncio.to_thread(_client, aside)
     try:
-        for start in range(0, len(chunks), _EMBED_AT_ONCE):
-            part = chunks[start : start + _EMBED_AT_ONCE]
-            embedded = await embedder.embed([chunk.text for chunk in part])
-            calls.extend(call for of_one in embedded.calls for call in of_one)
-            await asyncio.to_thread(_add, client, part, embedded.vectors)
-        made = merged(calls)
+        made = await fill(client, COLLECTION, chunks, embedder)
         plain = json.dumps([call_to_json(call) for call in made])
         (aside / _CALLS_FILE).write_text(plain, encoding="utf-8")
     except BaseException:
@@ -135,12 +130,23 @@ async def _build(folder: Path, chunks: Sequence[Chunk], embedder: Embedder) -> t
     return made
 
 
-def _add(client: Any, chunks: Sequence[Chunk], vectors: NDArray[np.float32]) -> None:
+async def fill(client: Any, name: str, chunks: Sequence[Chunk], embedder: Embedder) -> tuple[Call, ...]:
+    """Embed all chunks into a new collection; returns the calls that made their vectors, one entry a call."""
+    calls: list[Call] = []
+    for start in range(0, len(chunks), _EMBED_AT_ONCE):
+        part = chunks[start : start + _EMBED_AT_ONCE]
+        embedded = await embedder.embed([chunk.text for chunk in part])
+        calls.extend(call for of_one in embedded.calls for call in of_one)
+        await asyncio.to_thread(_add, client, name, part, embedded.vectors)
+    return merged(calls)
+
+
+def _add(client: Any, name: str, chunks: Sequence[Chunk], vectors: NDArray[np.float32]) -> None:
     """Write chunks with the vectors that we have: Chroma must never embed anything by itself."""
     from langchain_chroma import Chroma
 
     given = _GivenVectors()
-    store = Chroma(COLLECTION, given, client=client, collection_configuration={"hnsw": _HNSW})
+    store = Chroma(name, given, client=client, collection_configuration={"hnsw": _HNSW})
     most = int(client.get_max_batch_size())
     for start in range(0, len(chunks), most):
         part = chunks[start : start + most]
@@ -182,6 +188,10 @@ def _client(folder: Path) -> Any:
     import chromadb
 
     return chromadb.PersistentClient(str(folder), chromadb.Settings(anonymized_telemetry=False))
+
+
+def _collection(folder: Path) -> Any:
+    return _client(folder).get_collection(COLLECTION, embedding_function=None)
 
 
 def _stored_calls(folder: Path) -> list[Call]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from runner.knowledge.bm25 import BM25
 from runner.knowledge.duplicates import report_near_duplicates
 from runner.knowledge.embedding import Embedder
 from runner.knowledge.index import Hits, Index, in_order, open_index, scalar
+from runner.knowledge.team_index import open_team_index
 from runner.knowledge.vectors import replay
 from runner.records import Call, Chunk, Question, Retrieved
 
@@ -61,6 +63,12 @@ class Retriever:
         self._lock = asyncio.Lock()
         self.index_calls = index_calls
         """The calls that embedded the chunks, one entry a call."""
+
+    def for_another_job(self) -> Retriever:
+        """The same retriever for a job that did not pay for the index: its index calls cost that job nothing new."""
+        other = copy.copy(self)
+        other.index_calls = replay(self.index_calls)
+        return other
 
     async def retrieve(self, questions: Sequence[Question], top_k: int) -> tuple[Retrieval, ...]:
         """The best ``top_k`` chunks of each question, in the order of the questions.
@@ -115,7 +123,10 @@ async def open_retriever(
     if embedder is None:
         remedy = "choose one, for example embedder=minilm, or retriever=bm25"
         raise ConfigurationError([Problem("retriever.kind", f"{cfg.kind} needs an embedder", remedy)])
-    index = await open_index(home, chunks, embedder)
+    if cfg.server:
+        index = await open_team_index(cfg.server, chunks, embedder)
+    else:
+        index = await open_index(home, chunks, embedder)
     dense = _ByVector(index, embedder, cfg)
     rank = dense.rank if words is None else _fused(dense.rank, words.rank, cfg.fusion_constant)
     return Retriever(chunks, rank, cfg.score_threshold, index.calls)

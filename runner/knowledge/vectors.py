@@ -123,7 +123,7 @@ class VectorStore:
     """Vectors of one embedder in one SQLite file. Short connections: safe for many threads and processes."""
 
     def __init__(self, folder: Path, identity: str) -> None:
-        self.path = folder / f"{hashlib.sha256(identity.encode()).hexdigest()[:16]}.db"
+        self.path = self.path_of(folder, identity)
         try:
             folder.mkdir(parents=True, exist_ok=True)
             with self._open() as database:
@@ -136,6 +136,11 @@ class VectorStore:
                 database.execute("INSERT OR IGNORE INTO embedder VALUES (?)", (identity,))
         except (OSError, sqlite3.Error) as error:
             raise self._failed(error) from error
+
+    @staticmethod
+    def path_of(folder: Path, identity: str) -> Path:
+        """The file of an embedder's vectors, whether it is there or not."""
+        return folder / f"{hashlib.sha256(identity.encode()).hexdigest()[:16]}.db"
 
     def load(self, texts: Iterable[str]) -> dict[str, Stored]:
         """What is stored of these texts, by text; all calls as replayed ones."""

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import socket
 import subprocess
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +20,10 @@ from hypothesis import strategies as st
 
 from runner.config.schema import Chunking, Config, Retriever
 from runner.errors import ConfigurationError, StorageError
-from runner.knowledge import Retrieval, open_retriever, split
+from runner.knowledge import Embedder, Retrieval, open_retriever, split
 from runner.knowledge.bm25 import BM25, K1, B
 from runner.knowledge.retrievers import maximal_marginal_relevance, reciprocal_rank_fusion
-from runner.records import Chunk, Document, Question
+from runner.records import Call, Chunk, Document, Question, Usage
 from tests.knowledge.fake_embedder import WordVectors, word_embedder
 
 WORDS = ["apple", "bread", "cheese", "date", "egg", "fig", "grape", "honey", "ice", "jam", "kale", "lemon"]
@@ -245,3 +249,71 @@ def test_mmr_passes_over_a_copy_of_what_was_taken() -> None:
     assert maximal_marginal_relevance(relevance, vectors, 0.5) == [0, 2, 1]
     assert maximal_marginal_relevance(relevance, vectors, 1.0) == [0, 1, 2]
     assert maximal_marginal_relevance([], vectors[:0], 0.5) == []
+
+
+def test_a_job_that_did_not_pay_for_the_index_shows_its_price_but_no_new_spend(home: Path) -> None:
+    class Paid(WordVectors):
+        async def embed(self, texts: Sequence[str]) -> Any:
+            vectors, _ = await super().embed(texts)
+            return vectors, [call_of(f"key {texts[0]}")]
+
+    async def opened() -> tuple[Any, Any]:
+        retriever = await open_retriever(
+            Config(), chunks_of(DOCUMENTS), Embedder(Paid(batch_size=5), home / "vectors"), home
+        )
+        return retriever, await retriever.retrieve(QUESTIONS, 3)
+
+    first, answers = asyncio.run(opened())
+    assert len(first.index_calls) == 3
+    assert [call.new_cost for call in first.index_calls] == [Decimal("0.01")] * 3
+    other = first.for_another_job()
+    assert [(call.total_cost, call.new_cost) for call in other.index_calls] == [(Decimal("0.01"), Decimal(0))] * 3
+    later, again = asyncio.run(opened())
+    assert [(call.total_cost, call.new_cost) for call in later.index_calls] == [(Decimal("0.01"), Decimal(0))] * 3
+    shares = [call for answer in answers for call in answer.calls]
+    assert sum((call.new_cost or Decimal(0) for call in shares), Decimal(0)) == Decimal("0.03")
+    replayed = [call for answer in again for call in answer.calls]
+    assert [call.total_cost for call in replayed] == [call.total_cost for call in shares]
+    assert not any(call.new_cost for call in replayed)
+
+
+def call_of(key: str) -> Call:
+    cent, zero = Decimal("0.01"), Decimal(0)
+    return Call(key, "embed", "m", "openai", "ok", False, Usage(7), cent, zero, cent, cent, 0.1, 1, "2026-01-01")
+
+
+@pytest.fixture
+def chroma_server(tmp_path: Path) -> Iterator[str]:
+    program = Path(sys.executable).with_name("chroma")
+    if not program.exists():
+        pytest.skip("the chroma program is not installed")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [str(program), "run", "--path", str(tmp_path / "server"), "--host", "127.0.0.1", "--port", str(port)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        for _ in range(200):
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+                break
+            time.sleep(0.1)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def test_a_team_shares_the_index_on_a_chroma_server(home: Path, tmp_path: Path, chroma_server: str) -> None:
+    local, _ = asyncio.run(retrieve(home))
+    one, _ = asyncio.run(retrieve(home, server=chroma_server))
+    other_home = tmp_path / "other"
+    two, backend = asyncio.run(retrieve(other_home, server=chroma_server))
+    assert documents_of(local) == documents_of(one) == documents_of(two)
+    assert set(backend.texts) == {question.text for question in QUESTIONS}
+    assert not (other_home / "index").exists()
+
+
+def test_a_chroma_server_that_is_away_is_one_sentence(home: Path) -> None:
+    for url in ("http://127.0.0.1:9", "chroma"):
+        with pytest.raises(ConfigurationError, match=r"retriever\.server: no Chroma server answers"):
+            asyncio.run(retrieve(home, server=url))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from runner.errors import StorageError
 from runner.knowledge import Embedder
-from runner.knowledge.vectors import VectorStore, merged, shares
+from runner.knowledge.vectors import Stored, VectorStore, merged, shares
 from runner.records import Call, Stage, Usage
 
 
@@ -111,10 +111,16 @@ def test_tasks_that_ask_for_the_same_texts_at_once_pay_once(tmp_path: Path) -> N
     assert sorted(text for backend in backends for text in backend.texts) == sorted(set(TEXTS))
 
 
+def test_what_is_missing_is_known_without_writing_anything(tmp_path: Path) -> None:
+    embedder = Embedder(Counting(), tmp_path / "vectors")
+    assert embedder.missing(["a", "b", "a"]) == ("a", "b")
+    assert not (tmp_path / "vectors").exists()
+    asyncio.run(embedder.embed(["a"]))
+    assert embedder.missing(["a", "b", "a"]) == ("b",)
+
+
 def test_an_unknown_price_stays_unknown(tmp_path: Path) -> None:
     store = VectorStore(tmp_path, "x")
-    from runner.knowledge.vectors import Stored
-
     store.save({"a": Stored(vector_of("a"), (call("k", cost=None),))})
     (read,) = store.load(["a"])["a"].calls
     assert (read.total_cost, read.new_cost) == (None, None)
