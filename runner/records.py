@@ -281,6 +281,27 @@ def total_money(amounts: Iterable[Decimal | None]) -> Decimal | None:
     return total
 
 
+@dataclass(frozen=True, slots=True)
+class ControlRow:
+    """How one judge did on one kind of control: answers whose right verdict is known beforehand."""
+
+    judge: str
+    control: str
+    """A ``judging.Control`` kind, such as ``other_answer``."""
+    expected: str
+    """What a judge that can be trusted does, in words."""
+    cases: int
+    as_expected: int
+    failed: int = 0
+    """Cases without a verdict because a call or its reply failed; they are not as expected."""
+    mean: float | None = None
+    """Mean score of the scored cases; ``None`` where none was scored."""
+    passed: bool = True
+    """Whether enough cases came out as expected."""
+    example: str = ""
+    """The first case that did not, in words."""
+
+
 class RunStatus(StrEnum):
     COMPLETE = "complete"
     INCOMPLETE = "incomplete"
@@ -311,6 +332,10 @@ class RunResult:
     overrides: tuple[str, ...] = ()
     resumed: int = 0
     """How many of the records came from an earlier launch's journal."""
+    controls: tuple[ControlRow, ...] = ()
+    """The judges' controls; empty where they were not asked for."""
+    control_calls: tuple[Call, ...] = ()
+    """The calls that the controls made; not among the records' calls."""
 
     @property
     def calls(self) -> tuple[Call, ...]:

@@ -117,6 +117,7 @@ class EvidenceJudge:
     def __init__(self, name: str, judge: Judge, door: Door | None = None) -> None:
         self.name = name
         self.rubric_hash = rubric_hash(judge.rubric)
+        self.inputs = tuple(judge.rubric.inputs)
         self._judge = judge
 
     def requests(self, question: Question, retrieved: tuple[Retrieved, ...], answer: Answer) -> tuple[ChatRequest, ...]:

@@ -30,6 +30,7 @@ class ModelJudge:
     def __init__(self, name: str, judge: Judge, door: Door) -> None:
         self.name = name
         self.rubric_hash = rubric_hash(judge.rubric)
+        self.inputs = tuple(judge.rubric.inputs)
         self._judge = judge
         self._door = door
         self._mode: Mode = ProbabilityWeighted() if judge.scoring == "probability" else StatedVerdict()

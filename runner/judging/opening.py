@@ -24,6 +24,8 @@ class AnswerJudge(Protocol):
     name: str
     rubric_hash: str
     """Hash of what the judge is told by its rubric."""
+    inputs: tuple[str, ...]
+    """What its rubric lists."""
 
     async def score(self, question: Question, retrieved: tuple[Retrieved, ...], answer: Answer) -> Score:
         """The score of one answer; failures are in its status, never raised."""

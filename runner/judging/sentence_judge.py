@@ -51,6 +51,7 @@ class SentenceJudge:
     def __init__(self, name: str, judge: Judge, door: Door) -> None:
         self.name = name
         self.rubric_hash = rubric_hash(judge.rubric)
+        self.inputs = tuple(judge.rubric.inputs)
         self._judge = judge
         self._door = door
         self._endpoint = door.endpoint(judge.endpoint, judge.model)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from runner.text.facts import dates, missing, months, names, negated, negations, numbers
+from runner.text.facts import MONTHS, dates, missing, months, names, negated, negations, numbers
 from runner.text.refusals import SentenceKind, kind_of, only_refuses, stating_sentences
 from runner.text.sentences import sentences
 from runner.text.words import content_words, coverage, inverse_frequencies, stem, words
 
 __all__ = [
+    "MONTHS",
     "SentenceKind",
     "content_words",
     "coverage",
