@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+from collections import deque
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
@@ -49,7 +50,7 @@ class SpendingCap:
         self._spent = already_spent
         self._reserved = Decimal(0)
         self._elsewhere = Decimal(0)
-        self._watchers: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
+        self._watchers: deque[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = deque()
 
     @property
     def spent(self) -> Decimal:
@@ -92,6 +93,7 @@ class SpendingCap:
             if self.max_usd is not None and worst > 0 and self._committed() + worst > self.max_usd:
                 raise BudgetReached(self._sentence(worst, model))
             self._reserved += worst
+            self._wake(1)  # there may be room for one more
         return Reservation(self, worst)
 
     def may_fit_later(self, worst: Decimal) -> bool:
@@ -104,7 +106,11 @@ class SpendingCap:
             return self._reserved > 0 and (self.max_usd is None or bare <= self.max_usd)
 
     async def settled(self) -> None:
-        """Wait until a reservation ends; returns at once where none is open."""
+        """Wait until a reservation ends and there may be room; returns at once where none is open.
+
+        Those who wait are woken one by one, first come first served, so that a thousand of them cost no more than one;
+        all of them when nothing is reserved any more, so that nobody waits for what cannot come.
+        """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()
         with self._lock:
@@ -114,8 +120,8 @@ class SpendingCap:
         try:
             await future
         finally:
-            with self._lock:
-                self._watchers = [pair for pair in self._watchers if pair[1] is not future]
+            with self._lock, contextlib.suppress(ValueError):
+                self._watchers.remove((loop, future))
 
     def note_elsewhere(self, amount: Decimal) -> None:
         """What other processes under the same cap have spent and reserved in all (replaces what was noted before)."""
@@ -125,17 +131,20 @@ class SpendingCap:
     def _committed(self) -> Decimal:
         return self._spent + self._reserved + self._elsewhere
 
+    def _wake(self, number: int) -> None:
+        for _ in range(min(number, len(self._watchers))):
+            loop, future = self._watchers.popleft()
+            # A closed loop has nobody waiting in it any more.
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(_tell, future)
+
     def _end(self, reservation: Reservation, cost: Decimal) -> None:
         with self._lock:
             if reservation._open:
                 reservation._open = False
                 self._reserved -= reservation.worst
                 self._spent += cost
-                watchers, self._watchers = self._watchers, []
-                for loop, future in watchers:
-                    # A closed loop has nobody waiting in it any more.
-                    with contextlib.suppress(RuntimeError):
-                        loop.call_soon_threadsafe(_tell, future)
+                self._wake(len(self._watchers) if self._reserved <= 0 else 1)
 
     def _sentence(self, worst: Decimal, model: str) -> str:
         if self.max_usd == 0:

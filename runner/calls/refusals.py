@@ -36,7 +36,7 @@ _DROPPABLE = (
 _DROPPABLE_TEXT = re.compile(rf"\b({'|'.join(_DROPPABLE)})\b")
 _SECRET = re.compile(r"\b(?:sk|pk|key|gsk|xai|hf)[-_][A-Za-z0-9_\-*]{6,}|Bearer\s+\S+", re.IGNORECASE)
 _LONGEST_DETAIL = 300
-_WORTH_A_RETRY = frozenset({408, 409, 429})
+_WORTH_A_RETRY = frozenset({408, 409, 425, 429})
 _NOT_IMPLEMENTED = 501
 
 

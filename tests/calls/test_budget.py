@@ -113,6 +113,43 @@ def test_waiting_for_room_ends_when_a_call_costs_less_than_feared() -> None:
     asyncio.run(main())
 
 
+@given(st.lists(st.tuples(st.integers(1, 60), st.integers(0, 100), st.booleans()), max_size=40))
+def test_everybody_who_waits_for_room_ends(calls: list[tuple[int, int, bool]]) -> None:
+    """Paid, refused or cancelled; the cap is kept, and what was refused did not fit when nothing was under way."""
+
+    async def call(cap: SpendingCap, cents: int, percent: int) -> str:
+        worst = CENT * cents
+        while True:
+            try:
+                reservation = cap.reserve(worst, "m")
+                break
+            except BudgetReached:
+                if not cap.may_fit_later(worst):
+                    return "refused"
+                await cap.settled()
+        try:
+            for _ in range(cents % 4):
+                await asyncio.sleep(0)
+        finally:
+            reservation.settle(worst * percent / 100)
+        return "paid"
+
+    async def main() -> None:
+        cap = SpendingCap(Decimal(1))
+        tasks = [asyncio.ensure_future(call(cap, cents, percent)) for cents, percent, _ in calls]
+        await asyncio.sleep(0)
+        for task, (_, _, leaves) in zip(tasks, calls, strict=True):
+            if leaves:
+                task.cancel()
+        ended = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 20)
+        assert cap.spent <= 1
+        assert cap.reserved == 0
+        for result, (cents, _, _) in zip(ended, calls, strict=True):
+            assert result != "refused" or cap.spent + CENT * cents > 1
+
+    asyncio.run(main())
+
+
 STEPS = st.lists(
     st.tuples(st.integers(0, 300), st.sampled_from(["settle", "lose", "release", "hold"]), st.integers(0, 100)),
     max_size=60,

@@ -57,7 +57,7 @@ def test_what_providers_answer(kind: str, expected: Kind, reason: str) -> None:
     assert "sk-" not in outcome.detail
 
 
-@pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 504, 520])
+@pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504, 520])
 def test_worth_a_retry(status: int) -> None:
     outcome = judge(status)
     assert (outcome.kind, outcome.reason, outcome.possibly_paid) == (Kind.RETRY, f"http_{status}", False)
