@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import threading
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from runner.config import paths, schema
 from runner.errors import ConfigurationError, JobStopped, Problem, RunnerError
+from runner.importing import load, loaded
 from runner.knowledge.locks import locked
 from runner.knowledge.vectors import Stored, VectorStore, shares
 from runner.records import Call, Stage
@@ -66,6 +68,7 @@ class Embedder:
         distinct = dict.fromkeys(texts)
         if not VectorStore.path_of(self._folder, self.identity).exists():
             return tuple(distinct)
+        load("numpy")
         stored = self._opened().load(distinct)
         return tuple(text for text in distinct if text not in stored)
 
@@ -75,6 +78,7 @@ class Embedder:
         ``purpose`` is ``document`` or ``query``; the embedders so far treat both alike.
         Raises what the door raises; batches that are finished by then are stored.
         """
+        await loaded("numpy")
         import numpy as np
 
         store = self._opened()
@@ -152,6 +156,8 @@ class _MiniLMBackend:
         self.batch_size = cfg.batch_size
 
     async def embed(self, texts: Sequence[str]) -> tuple[NDArray[np.float32], list[Call]]:
+        with contextlib.suppress(ImportError):  # the model says which one is missing, and what to do
+            await loaded("onnxruntime", "tokenizers")
         return await asyncio.to_thread(self._embed, texts), []
 
     def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -185,6 +191,7 @@ class _OpenAIBackend:
         self.batch_size = cfg.batch_size
 
     async def embed(self, texts: Sequence[str]) -> tuple[NDArray[np.float32], list[Call]]:
+        await loaded("openai", "langchain_openai")
         import numpy as np
         from openai import OpenAIError
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runner.errors import StorageError
+from runner.importing import loaded
 from runner.knowledge.embedding import Embedder
 from runner.knowledge.locks import locked
 from runner.knowledge.vectors import call_from_json, call_to_json, merged, replay
@@ -95,6 +96,7 @@ async def open_index(home: Path, chunks: Sequence[Chunk], embedder: Embedder) ->
     An interrupted build leaves only its vectors, from which the next one goes on. Raises ``StorageError`` where the
     folder cannot be written or read, and what the door raises while embedding.
     """
+    await loaded("numpy", "chromadb", "langchain_chroma")
     folder = home / "index" / index_key(chunks, embedder.identity)
     paid: tuple[Call, ...] | None = None
     if not folder.is_dir():

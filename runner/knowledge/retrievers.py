@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from runner.config import schema
 from runner.errors import ConfigurationError, Problem
+from runner.importing import loaded
 from runner.knowledge.bm25 import BM25
 from runner.knowledge.duplicates import report_near_duplicates
 from runner.knowledge.embedding import Embedder
@@ -115,6 +116,7 @@ async def open_retriever(
     if not chunks:
         remedy = "choose a knowledge base, or retriever=none"
         raise ConfigurationError([Problem("retriever.kind", f"{cfg.kind} needs documents, there are none", remedy)])
+    await loaded("numpy")
     await asyncio.to_thread(report_near_duplicates, chunks, config.knowledge_base.name)
     words = _ByWords(chunks, cfg.filter) if cfg.kind in ("bm25", "hybrid") else None
     if cfg.kind == "bm25":

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from runner.errors import ConfigurationError, Problem, StorageError
+from runner.importing import loaded
 from runner.knowledge.embedding import Embedder
 from runner.knowledge.index import Index, fill, index_key
 from runner.knowledge.vectors import call_from_json, call_to_json, replay
@@ -25,6 +26,7 @@ async def open_team_index(url: str, chunks: Sequence[Chunk], embedder: Embedder)
     Two who build at once both embed; the first to finish wins, the other one's work is removed. Raises
     ``ConfigurationError`` where no server answers, ``StorageError`` for its later errors.
     """
+    await loaded("numpy", "chromadb", "langchain_chroma")
     client = await asyncio.to_thread(_connect, url)
     key = index_key(chunks, embedder.identity)
     name = f"runner-{key}"
