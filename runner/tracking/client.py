@@ -84,7 +84,7 @@ class MlflowTracker:
     """The tracker that writes to MLflow. Its methods may be called from any thread; only ids are waited for."""
 
     def __init__(self, uri: str | None, experiment: str, traces_choice: str, home: Path) -> None:
-        self._opening: Message = ("open", uri, experiment, home.absolute(), launch.tags())
+        self._opening: Message = ("open", uri, experiment, home.absolute(), launch.tag())
         self._traces = traces_choice
         self._log = home / "tracking.log"
         self._lock = threading.RLock()
@@ -118,7 +118,7 @@ class MlflowTracker:
         self, name: str, sweep_id: str, tags: Mapping[str, str], artifacts: Mapping[str, str | Path]
     ) -> str:
         said = {"runner.kind": "sweep", "runner.sweep": sweep_id, **tags}
-        parent = self._request("start_sweep", operations.create_run(name, said, {}))
+        parent = self._request("start_sweep", operations.create_run(name, said))
         with self._lock:
             self._parents[parent] = None
         self._put("operations", operations.artifacts(parent, artifacts))
@@ -139,7 +139,7 @@ class MlflowTracker:
     ) -> str:
         said = {"runner.kind": "job", "runner.job_key": job_key}
         run = _Run(tuple(rubrics), question_set[2])
-        create = operations.create_run(name, said, {}, parent)
+        create = operations.create_run(name, said, parent)
         run_id = self._request("start_run", create, run.judges, run.questions, self._traces)
         with self._lock:
             self._runs[run_id] = run

@@ -8,24 +8,28 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-HOST = "runner.launch.host"
-PID = "runner.launch.pid"
-STARTED = "runner.launch.started"
+TAG = "runner.launch"
 
 
-def tags() -> dict[str, str]:
-    """The tags that name this process: host, process id, and when it started (process ids are used again)."""
-    return {HOST: socket.gethostname(), PID: str(os.getpid()), STARTED: _started(os.getpid())}
+def tag() -> str:
+    """What names this process: host, process id, and when it started (process ids are used again)."""
+    return f"{socket.gethostname()} {os.getpid()} {_started(os.getpid())}"
+
+
+def on_this_host() -> str:
+    """The filter that finds runs made by processes of this host."""
+    return f"tags.`{TAG}` LIKE '{socket.gethostname()} %'"
 
 
 def is_dead(run_tags: Mapping[str, str]) -> bool:
-    """Whether the process that made a run is gone. ``False`` where that cannot be known: another host, no tags."""
-    if run_tags.get(HOST) != socket.gethostname() or not run_tags.get(PID, "").isdigit():
+    """Whether the process that made a run is gone. ``False`` where that cannot be known: another host, no tag."""
+    host, _, rest = run_tags.get(TAG, "").partition(" ")
+    pid_text, _, started = rest.partition(" ")
+    if host != socket.gethostname() or not pid_text.isdigit():
         return False
-    pid = int(run_tags[PID])
+    pid = int(pid_text)
     if not _exists(pid):
         return True
-    started = run_tags.get(STARTED, "")
     now = _started(pid)
     return bool(started and now) and started != now
 

@@ -17,6 +17,7 @@ from runner.tracking.contract import RubricText
 Operation = dict[str, Any]
 
 ENDINGS_FIRST = ("mean", "pass_rate", "scored")
+ROUNDED = ("mean", "pass_rate", "standard_error", "worst_case", "best_case")
 METRICS_FIRST = ("cost/total_usd", "cost/new_usd", "answers/answered")
 
 MLFLOW_STATUS = {
@@ -29,8 +30,8 @@ MLFLOW_STATUS = {
 """MLflow has four words for how a run ended; ours is in the tag ``runner.status``."""
 
 
-def create_run(name: str, tags: Mapping[str, str], launch: Mapping[str, str], parent: str = "") -> Operation:
-    """A new run; ``launch``: the tags that name the process that made it."""
+def create_run(name: str, tags: Mapping[str, str], parent: str = "") -> Operation:
+    """A new run, below ``parent`` if one is given."""
     said = {"mlflow.source.name": "runner", "mlflow.source.type": "LOCAL", "runner.status": "running"}
     with contextlib.suppress(OSError, KeyError):  # a container may run as a user that has no name
         said["mlflow.user"] = getpass.getuser()
@@ -39,7 +40,7 @@ def create_run(name: str, tags: Mapping[str, str], launch: Mapping[str, str], pa
     return {
         "op": "create_run",
         "name": t.shorten(name, 250),
-        "tags": {**said, **launch, **tags},
+        "tags": {**said, **tags},
         "start_ms": int(time.time() * 1000),
     }
 
@@ -80,8 +81,13 @@ def metrics(run: str, values: Mapping[str, float]) -> list[Operation]:
     comes first: all means, then all pass rates, then the denominators, then money, then the rest.
     """
     ordered = sorted(values, key=_place)  # stable: judges stay in their own order
-    finite = {t.param_name(key): float(values[key]) for key in ordered if math.isfinite(values[key])}
+    finite = {t.param_name(key): _readable(key, float(values[key])) for key in ordered if math.isfinite(values[key])}
     return [{"op": "metrics", "run": run, "items": finite, "at_ms": int(time.time() * 1000)}] if finite else []
+
+
+def _readable(metric: str, value: float) -> float:
+    """Scores are kept to four decimals, since pages show every digit that is stored; money and counts are exact."""
+    return round(value, 4) if metric.rpartition("/")[2] in ROUNDED else value
 
 
 def _place(metric: str) -> int:

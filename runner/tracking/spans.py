@@ -56,8 +56,10 @@ def root(record: Record, span_id: str, moment: Moment) -> Draft:
     }
     failed = f"{answer.reason}: {answer.detail}" if answer.status is AnswerStatus.FAILED else ""
     outputs = {"failed": failed} if failed else {"answer": answer.text}
-    # The page that compares two questions shows the root's outputs first: so the verdicts are there in words.
-    outputs |= {name: _in_words(score) for name, score in record.scores.items()}
+    # The page that compares two questions shows the first few outputs of the root: so the verdicts are there in words,
+    # and all in one (it folds everything beyond three).
+    if record.scores:
+        outputs["verdicts"] = "\n\n".join(f"{name} {_in_words(score)}" for name, score in record.scores.items())
     return _span(span_id, "", "question", "CHAIN", moment, {"question": record.question.text}, outputs, extra, failed)
 
 

@@ -155,8 +155,7 @@ def _experiment(client: MlflowClient, name: str, home: Path, *, local: bool) -> 
 
 def _close_dead_runs(store: OpenStore) -> None:
     """Runs that are open although the process that made them is gone: killed. Only those with our tags."""
-    tags = launch.tags()
-    query = f"attributes.status = 'RUNNING' and tags.`{launch.HOST}` = '{tags[launch.HOST]}'"
+    query = f"attributes.status = 'RUNNING' and {launch.on_this_host()}"
     experiments = [found.experiment_id for found in store.client.search_experiments()]
     token: Any = None
     while True:

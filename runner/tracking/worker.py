@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 
 from runner.errors import TrackingUnavailable
 from runner.records import Record, RunStatus
-from runner.tracking import frames, operations, traces
+from runner.tracking import frames, launch, operations, traces
 from runner.tracking.environment import set_switches
 
 BATCH = 64
@@ -72,7 +72,7 @@ class Worker:
             else:
                 self._handle(message)
 
-    def _open(self, uri: str | None, experiment: str, home: Path, launch_tags: dict[str, str]) -> bool:
+    def _open(self, uri: str | None, experiment: str, home: Path, launch_tag: str) -> bool:
         from runner.tracking.store import check_server, open_store
 
         try:
@@ -88,7 +88,7 @@ class Worker:
 
         self._sink = Sink(store)
         self._delivery = Delivery(store, self._sink, Spool(home, store.uri, experiment))
-        self._launch = launch_tags
+        self._launch = {launch.TAG: launch_tag}
         self._say("ready", store.experiment_id)
         return True
 

@@ -1,4 +1,4 @@
-"""Builders of full records, as a run over a small knowledge base leaves them: chunks, prompt, usage, price, verdicts."""
+"""Builders of full records, as a run over a small knowledge base leaves them: chunks, prompt, usage, verdicts."""
 
 from __future__ import annotations
 
