@@ -97,13 +97,12 @@ class SpendingCap:
         return Reservation(self, worst)
 
     def may_fit_later(self, worst: Decimal) -> bool:
-        """Whether there may be room once calls in flight are settled for less than their worst case.
+        """Whether there is room, now or once calls in flight are settled for less than their worst case.
 
-        Only then is it worth waiting (``settled``) after ``BudgetReached``.
+        Only then is it worth trying again after ``BudgetReached``, after waiting for ``settled``.
         """
         with self._lock:
-            bare = self._spent + self._elsewhere + worst
-            return self._reserved > 0 and (self.max_usd is None or bare <= self.max_usd)
+            return self.max_usd is None or self._spent + self._elsewhere + worst <= self.max_usd
 
     async def settled(self) -> None:
         """Wait until a reservation ends and there may be room; returns at once where none is open.

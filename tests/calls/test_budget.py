@@ -107,7 +107,8 @@ def test_waiting_for_room_ends_when_a_call_costs_less_than_feared() -> None:
         threading.Thread(target=first.settle, args=(Decimal("0.1"),)).start()
         await asyncio.wait_for(waiting, 5)
         cap.reserve(Decimal("0.3"), "m").settle(Decimal("0.3"))
-        assert not cap.may_fit_later(Decimal("0.3"))
+        assert cap.may_fit_later(Decimal("0.6"))
+        assert not cap.may_fit_later(Decimal("0.61"))
         await asyncio.wait_for(cap.settled(), 5)
 
     asyncio.run(main())
