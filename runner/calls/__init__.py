@@ -9,8 +9,8 @@ from runner.calls.keys import request_key
 from runner.calls.requests import ChatRequest, ModelEndpoint, Reply, TokenChoice
 
 if TYPE_CHECKING:
-    from runner.calls.account import Spent
     from runner.calls.door import Door, open_door
+    from runner.calls.totals import Spent
 
 __all__ = [
     "ChatRequest",
@@ -25,7 +25,7 @@ __all__ = [
     "request_key",
 ]
 
-_LATER = {"Door": "runner.calls.door", "open_door": "runner.calls.door", "Spent": "runner.calls.account"}
+_LATER = {"Door": "runner.calls.door", "open_door": "runner.calls.door", "Spent": "runner.calls.totals"}
 """Looked up when first used, so that a command that calls no model does not load the database library."""
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -12,25 +11,6 @@ from runner.calls.ledger import Attempt
 from runner.records import Call, Usage
 
 _NOTHING = Decimal(0)
-
-
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """What a door has seen so far. Money in US dollars."""
-
-    calls_made: int
-    """Calls that went to the wire."""
-    calls_from_ledger: int
-    new_cost: Decimal
-    """Paid through this door, as far as prices are known."""
-    total_cost: Decimal
-    """As if nothing had come from the ledger, as far as prices are known."""
-    possibly_paid: Decimal
-    """The worst case of attempts that ended without a usage: on top of ``new_cost``, and counted against the cap."""
-    usage: Usage
-    """Tokens paid for through this door."""
-    unknown_prices: tuple[str, ...]
-    """Models with calls whose price is unknown; none of their cost is in the sums."""
 
 
 def call_of(

@@ -19,6 +19,7 @@ from runner.calls.purse import Purse
 from runner.calls.redaction import Redactor
 from runner.calls.replies import parsed
 from runner.calls.retries import Kind, Outcome
+from runner.calls.totals import Totals
 from runner.calls.tries import Result, Rules, Scribe, Try, cost_of, prepare, request_row
 from runner.calls.usage import usage_of
 from runner.errors import JobStopped, RunnerError, SweepStopped
@@ -46,10 +47,11 @@ class _Plan:
 class Attempts:
     """Makes the attempts of flights."""
 
-    def __init__(self, rules: Rules, ledger: Ledger, purse: Purse, redactor: Redactor) -> None:
+    def __init__(self, rules: Rules, ledger: Ledger, purse: Purse, redactor: Redactor, totals: Totals) -> None:
         self._rules = rules
         self._ledger = ledger
         self._purse = purse
+        self._totals = totals
         self._limiters = Limiters(rules.settings.concurrency)
         self._local_limiters = Limiters(_EMBEDDED_CONCURRENCY)
         self._capabilities = Capabilities()
@@ -69,7 +71,7 @@ class Attempts:
                 result, attempt = await self._try(flight, plan)
                 wait_s = self._wait_for_next(flight, plan, result.outcome, attempt)
                 landed = wait_s is None
-                flight.new.append(attempt)
+                self._note(flight, attempt)
                 await self._ledger.land(attempt, _first_row(flight.ask, attempt), release=landed)
                 if wait_s is None:
                     return self._end(flight, result, attempt)
@@ -89,6 +91,7 @@ class Attempts:
         """One try on the wire: money set aside, a place among the calls under way, the request, its price."""
         ask = flight.ask
         limit = ask.limit * 2 if plan.doubled and ask.limit is not None else ask.limit
+        refused = self._refused(ask)
         sent = prepare(ask, limit, self._rules.metadata, self._capabilities)
         await ask.wire.ready()
         local = ask.endpoint.provider == "embedded"
@@ -102,6 +105,9 @@ class Attempts:
             # About four bytes make a token; what is reserved of the minute is put right afterwards.
             async with limiter.slot(sent.size // 4 + (sent.limit or 0)) as slot:
                 self._check(ask)
+                if self._refused(ask) != refused:
+                    # Learned from another call while this one waited for its place.
+                    one.sent = prepare(ask, limit, self._rules.metadata, self._capabilities)
                 one.start()
                 cost = None
                 flight.on_wire = True
@@ -124,6 +130,9 @@ class Attempts:
         finally:
             flight.on_wire = False
             self._purse.settle(hold, cost)
+
+    def _refused(self, ask: Ask) -> frozenset[str]:
+        return self._capabilities.refused(ask.endpoint.provider, ask.model, server=ask.endpoint.base_url)
 
     async def _send(self, one: Try) -> Result:
         ask = one.ask
@@ -195,12 +204,16 @@ class Attempts:
             return flight.so_far("", "", body)
         return flight.so_far(attempt.status, attempt.detail, body)
 
+    def _note(self, flight: Flight, attempt: Attempt) -> None:
+        flight.new.append(attempt)
+        self._totals.add_attempt(attempt)
+
     def _give_up(self, flight: Flight, one: Try) -> None:
         """The flight is being cancelled; where the request is out, nobody will read its answer."""
         if one.started_at is None or self._ledger.failed is not None:
             return
         attempt = self._scribe.given_up(one, flight.cancelled_for)
-        flight.new.append(attempt)
+        self._note(flight, attempt)
         self._ledger.land_soon(attempt, _first_row(one.ask, attempt), release=None)
 
 

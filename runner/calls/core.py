@@ -5,21 +5,21 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Coroutine
-from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeVar
 
-from runner.calls.account import Spent, call_of
+from runner.calls.account import call_of
 from runner.calls.asks import Ask, Landed
 from runner.calls.attempts import Attempts
 from runner.calls.context import collectors
 from runner.calls.ledger import Ledger, final_attempt
 from runner.calls.purse import Purse
 from runner.calls.redaction import Redactor
+from runner.calls.totals import Totals
 from runner.calls.tries import Rules
 from runner.config.schema import Budget
 from runner.errors import NotInLedger, RunnerError
-from runner.records import Call, Usage
+from runner.records import Call
 
 T = TypeVar("T")
 
@@ -37,9 +37,9 @@ class Core:
         self.ledger = Ledger(rules.settings.ledger, home)
         self.redactor = Redactor()
         self.purse = Purse(budget, rules.overrides, self.ledger, rules.sweep, shared=shared)
-        self._flights = Attempts(rules, self.ledger, self.purse, self.redactor).flights
+        self.totals = Totals()
+        self._flights = Attempts(rules, self.ledger, self.purse, self.redactor, self.totals).flights
         self._asked_again: set[str] = set()
-        self._totals = _Totals()
 
     async def call(
         self, ask: Ask, *, again: bool = False, listeners: tuple[list[Call], ...] | None = None
@@ -59,7 +59,7 @@ class Core:
             provider=ask.endpoint.provider,
             model=ask.model,
         )
-        self._totals.add(call, landed)
+        self.totals.add_call(call, landed.attempts)
         for listener in collectors() if listeners is None else listeners:
             listener.append(call)
         return landed, call
@@ -107,49 +107,6 @@ class Core:
             )
         return asyncio.run_coroutine_threadsafe(work, self.loop).result()
 
-    def spent(self) -> Spent:
-        return self._totals.spent()
-
-    @property
-    def new_cost(self) -> Decimal:
-        return self._totals.new_cost
-
     async def close(self) -> None:
         await self._flights.finish(CLOSING_GRACE_S)
         await asyncio.to_thread(self.ledger.close)
-
-
-class _Totals:
-    """Sums over all calls of a door."""
-
-    def __init__(self) -> None:
-        self._made = self._replayed = 0
-        self.new_cost = self._total = self._possibly = Decimal(0)
-        self._usage = Usage()
-        self._unknown: set[str] = set()
-        self._seen: set[str] = set()
-
-    def add(self, call: Call, landed: Landed) -> None:
-        if call.from_ledger:
-            self._replayed += 1
-        else:
-            self._made += 1
-            if call.new_cost is None:
-                self._unknown.add(call.model)
-            else:
-                self.new_cost += call.new_cost
-            for attempt in landed.new:
-                if attempt.usage is not None:
-                    self._usage += attempt.usage
-                elif attempt.possibly_paid:
-                    self._possibly += attempt.worst_case or Decimal(0)
-        if call.key not in self._seen:
-            self._seen.add(call.key)
-            if call.total_cost is not None:
-                self._total += call.total_cost
-
-    def spent(self) -> Spent:
-        return Spent(
-            self._made, self._replayed, self.new_cost, self._total, self._possibly, self._usage,
-            tuple(sorted(self._unknown)),
-        )  # fmt: skip

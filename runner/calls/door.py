@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runner.calls import endpoints
-from runner.calls.account import Spent
 from runner.calls.asks import Ask, Landed
 from runner.calls.bodies import APIS, body_as_meant, path_of
 from runner.calls.context import current
@@ -22,6 +21,7 @@ from runner.calls.keys import call_key
 from runner.calls.ledger import final_attempt
 from runner.calls.replies import Reading, parsed, read_reply
 from runner.calls.requests import ChatRequest, ModelEndpoint, Reply
+from runner.calls.totals import Spent
 from runner.calls.tries import Rules
 from runner.calls.wires import Address, SdkWire, api_key
 from runner.config.schema import Budget, Calls, Endpoint, Price
@@ -183,11 +183,11 @@ class Door:
     @property
     def new_spend(self) -> Decimal:
         """US dollars paid through this door so far, as far as prices are known."""
-        return self._core.new_cost
+        return self._core.totals.new_cost
 
     def spent(self) -> Spent:
         """Calls, tokens and money so far."""
-        return self._core.spent()
+        return self._core.totals.spent()
 
     def held(self, keys: Collection[str]) -> set[str]:
         """Those keys that the ledger answers without a call."""

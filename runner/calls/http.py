@@ -25,12 +25,13 @@ class PooledTransport(httpx2.AsyncBaseTransport):
 
     def __init__(self, base_url: str) -> None:
         self._proxy = proxy_for(base_url)
+        self._ssl = httpx2.create_ssl_context()
         self._session: aiohttp.ClientSession | None = None
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         if self._session is None:
             # No limit of connections here: how many calls are under way is the limiter's business alone.
-            connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEPALIVE_S, ssl=httpx2.create_ssl_context())
+            connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEPALIVE_S, ssl=self._ssl)
             self._session = aiohttp.ClientSession(
                 connector=connector,
                 timeout=aiohttp.ClientTimeout(total=None),

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import sys
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from runner.calls.asks import WireReply
@@ -43,7 +46,10 @@ class SdkWire:
         self._clients: dict[Address, openai.AsyncOpenAI] = {}
 
     async def ready(self) -> None:
-        await self._address()
+        await load_sdk()
+        address = await self._address()
+        if address not in self._clients:
+            self._make(address)
 
     async def send(self, path: str, body: Mapping[str, Any]) -> WireReply:
         import httpx2
@@ -77,3 +83,9 @@ class SdkWire:
     async def close(self) -> None:
         for client in self._clients.values():
             await client.close()
+
+
+async def load_sdk() -> None:
+    """Import the SDK, which takes a second or two, before any attempt's clock runs and without stopping the loop."""
+    if "openai" not in sys.modules or "runner.calls.http" not in sys.modules:
+        await asyncio.to_thread(lambda: (import_module("openai"), import_module("runner.calls.http")))
