@@ -10,10 +10,11 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from runner.calls import calling
-from runner.config.schema import Panel
+from runner.config.schema import Panel, Rubric
 from runner.errors import BudgetReached, JobStopped, RunnerError, StorageError, SweepStopped
+from runner.generation import AnswerGenerator
 from runner.journal import Journal, failures, is_transient, replayed
-from runner.judging import combine_panel
+from runner.judging import AnswerJudge, combine_panel, diagnosed
 from runner.knowledge import retrieval_metrics
 from runner.records import (
     Answer,
@@ -27,14 +28,6 @@ from runner.records import (
     Score,
     VerdictStatus,
 )
-
-
-class AnswerGenerator(Protocol):
-    async def answer(self, question: Question, retrieved: tuple[Retrieved, ...]) -> Answer: ...
-
-
-class AnswerJudge(Protocol):
-    async def score(self, question: Question, retrieved: tuple[Retrieved, ...], answer: Answer) -> Score: ...
 
 
 class Retrieval(Protocol):
@@ -61,6 +54,8 @@ class Pipeline:
     """None: retrieval only (``generator=none``)."""
     judges: Mapping[str, AnswerJudge]
     panels: Mapping[str, Panel]
+    rubrics: Mapping[str, Rubric]
+    """By judge: what each judge may see decides which of them speak of grounding and of correctness."""
     question_deadline_s: float
     """Seconds that one question may take from its first call on."""
     retry_failed: bool = False
@@ -172,7 +167,7 @@ async def _evaluate_question(question: Question, retrieval: Retrieval, pipeline:
         scores = dict(zip(pipeline.judges, given, strict=True))
         for name, panel in pipeline.panels.items():
             scores[name] = combine_panel(name, panel, scores)
-    return Record(
+    record = Record(
         question=question,
         retrieved=retrieved,
         answer=answer,
@@ -181,6 +176,7 @@ async def _evaluate_question(question: Question, retrieval: Retrieval, pipeline:
         retrieval_metrics=retrieval_metrics(question, retrieved, pipeline.top_k),
         finished_at=now(),
     )
+    return diagnosed(record, pipeline.rubrics)
 
 
 async def _gather(coroutines: Iterable[Coroutine[Any, Any, Score]]) -> list[Score]:

@@ -11,7 +11,7 @@ from runner.errors import StorageError
 from runner.journal import dump_record
 from runner.records import Record, RunResult
 from runner.report.stats_file import stats_json
-from runner.statistics import summarise
+from runner.sweeps.figures import summarised
 
 LEAST_INTERVAL_S = 1.0
 WRITING_SHARE = 0.02
@@ -48,7 +48,7 @@ class RunOutput:
     def write_statistics(self, result: RunResult) -> None:
         """Replaces ``stats.json`` as a whole, so that a reader never sees half of it."""
         began = time.monotonic()
-        content = json.dumps(stats_json(result, summarise(result)), ensure_ascii=False, indent=2)
+        content = json.dumps(stats_json(result, summarised(result)), ensure_ascii=False, indent=2)
         self._replace(self.stats_path, content.encode("utf-8"))
         took = time.monotonic() - began
         self._next_write = time.monotonic() + max(LEAST_INTERVAL_S, took / WRITING_SHARE)

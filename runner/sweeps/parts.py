@@ -10,26 +10,34 @@ import asyncio
 import dataclasses
 import json
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 from runner.calls import Door
 from runner.config import Job
-from runner.config.schema import Config
+from runner.config.schema import Chunking, Config
 from runner.errors import ConfigurationError, Problem
 from runner.evaluation import Pipeline, QuestionRetriever, Retrieval
 from runner.generation import open_generator
-from runner.judging import open_judge
+from runner.judging import check_versions, open_judge, panel_problems
 from runner.knowledge import check_questions, load_documents, load_questions, open_embedder, open_retriever, split
 from runner.records import Call, Chunk, Document, Question
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 Part = TypeVar("Part")
 
 
 def _identity(*parts: Any) -> str:
     """A text that is equal exactly where all parts are configured alike."""
-    plain = [dataclasses.asdict(part) if dataclasses.is_dataclass(part) else part for part in parts]  # type: ignore[arg-type]
+    plain = [dataclasses.asdict(part) if _is_settings(part) else part for part in parts]
     return json.dumps(plain, sort_keys=True, default=str)
+
+
+def _is_settings(part: Any) -> TypeGuard[DataclassInstance]:
+    return dataclasses.is_dataclass(part) and not isinstance(part, type)
 
 
 class Data:
@@ -39,7 +47,7 @@ class Data:
         self._made: dict[str, Any] = {}
 
     def documents(self, config: Config) -> tuple[Document, ...]:
-        base = dataclasses.replace(config.knowledge_base, chunking=None)  # type: ignore[arg-type]
+        base = dataclasses.replace(config.knowledge_base, chunking=Chunking())
         return self._once(_identity("documents", base), lambda: load_documents(config.knowledge_base))
 
     def chunks(self, config: Config) -> tuple[Chunk, ...]:
@@ -63,6 +71,7 @@ class Data:
                 questions = self.questions(job.config)
                 needs = [name for name, judge in job.config.judges.items() if "reference" in judge.rubric.inputs]
                 problems = check_questions(questions, documents, needs_reference=needs)
+                problems += panel_problems(job.config.panels, job.config.judges)
             except ConfigurationError as error:
                 problems = list(error.problems) or [Problem(job.name, str(error))]
             found.update((str(problem), problem) for problem in problems)
@@ -94,6 +103,35 @@ class Parts:
         self._opening: dict[str, asyncio.Task[Any]] = {}
         self._embedders: dict[str, Any] = {}
 
+    def check(self, jobs: Sequence[Job]) -> None:
+        """Opens generator and judges of every job once, which costs nothing.
+
+        Raises one ConfigurationError with everything that keeps any of them from working, such as a missing key or an
+        unknown price under a cap.
+        """
+        found: dict[str, Problem] = {}
+        for job in jobs:
+            for problem in self._opening_problems(job.config):
+                found.setdefault(str(problem), problem)
+        if found:
+            raise ConfigurationError(list(found.values()))
+        rubrics = [(name, judge.rubric) for job in jobs for name, judge in job.config.judges.items()]
+        check_versions(rubrics, self._door, allow_edit=jobs[0].config.allow_rubric_edit)
+
+    def _opening_problems(self, config: Config) -> list[Problem]:
+        opening: list[Callable[[], object]] = [lambda: open_generator(config.generator, config.prompt, self._door)]
+        for name, judge in config.judges.items():
+            opening.append(partial(open_judge, name, judge, self._door))
+        if self._needs_embedder(config):
+            opening.append(lambda: self._embedder(config))
+        problems: list[Problem] = []
+        for open_part in opening:
+            try:
+                open_part()
+            except ConfigurationError as error:
+                problems.extend(error.problems or (Problem("configuration", str(error)),))
+        return problems
+
     async def pipeline(self, job: Job) -> Pipeline:
         """The parts of one job, ready to be used; building its index may cost embedding calls."""
         return self._pipeline(job.config, await self._retriever(job.config))
@@ -112,6 +150,7 @@ class Parts:
             generator=None if config.generator.kind == "none" else generator,
             judges=judges,
             panels=config.panels,
+            rubrics={name: judge.rubric for name, judge in config.judges.items()},
             question_deadline_s=config.calls.question_deadline_s,
             retry_failed=config.calls.retry_failed,
         )
@@ -126,8 +165,12 @@ class Parts:
 
         return await self._opened_once(key, open_one)
 
+    @staticmethod
+    def _needs_embedder(config: Config) -> bool:
+        return config.embedder.kind != "none" and config.retriever.kind not in ("bm25", "none")
+
     def _embedder(self, config: Config) -> Any:
-        if config.embedder.kind == "none" or config.retriever.kind in ("bm25", "none"):
+        if not self._needs_embedder(config):
             return None
         key = _identity(config.embedder)
         if key not in self._embedders:
@@ -137,7 +180,7 @@ class Parts:
     async def _opened_once(self, key: str, make: Callable[[], Awaitable[Part]]) -> Part:
         """The same part for all who ask, also while it is being made."""
         if key not in self._opening:
-            self._opening[key] = asyncio.ensure_future(make())  # type: ignore[arg-type]
+            self._opening[key] = asyncio.ensure_future(make())
         # One job that is cancelled must not take the part away from the others.
         part: Part = await asyncio.shield(self._opening[key])
         return part

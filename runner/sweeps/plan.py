@@ -17,8 +17,9 @@ from runner.calls import ChatRequest, Door, open_door, request_key
 from runner.config import Job
 from runner.config.schema import Config
 from runner.errors import ConfigurationError, NotInLedger
-from runner.evaluation import AnswerJudge, Pipeline, is_final
+from runner.evaluation import Pipeline, is_final
 from runner.journal import Journal
+from runner.judging import AnswerJudge
 from runner.records import Answer, AnswerStatus, Question, Record, Retrieved, Stage
 from runner.sweeps.estimates import NOTHING, CallEstimate, Estimator, Range
 from runner.sweeps.parts import Data, Parts
@@ -83,6 +84,7 @@ async def plan_sweep(jobs: Sequence[Job], duplicates: Mapping[str, str], home: P
     first = jobs[0].config
     async with open_door(first.calls, first.budget, first.prices, home=home, offline=True) as door:
         parts = Parts(door, home, data)
+        parts.check(jobs)
         estimator = Estimator(door.history(), first.prices)
         walks = [
             await _Planner(job, door, parts=parts, data=data, estimator=estimator, home=home).walk() for job in jobs

@@ -29,11 +29,11 @@ def main(argv: Sequence[str]) -> int:
     from rich.console import Console
 
     from runner.report.leaderboard import render_leaderboard
-    from runner.statistics import summarise
+    from runner.sweeps.figures import summarised
 
     runs = [run for name in arguments.names for run in load(home(), name)]
     distinct = list({run.job_key: run for run in runs}.values())
-    Console().print(render_leaderboard([(run, summarise(run)) for run in distinct]))
+    Console().print(render_leaderboard([(run, summarised(run)) for run in distinct]))
     return ExitCode.DONE
 
 

@@ -23,7 +23,7 @@ from runner.errors import (
 from runner.evaluation import Evaluation, RunIdentity, now
 from runner.journal import Journal
 from runner.records import Record, RunResult, RunStatus, RunSummary, SweepResult
-from runner.statistics import summarise
+from runner.sweeps.figures import summarised
 from runner.sweeps.output import RunOutput
 from runner.sweeps.parts import Data, Parts
 from runner.sweeps.progress import SweepProgress
@@ -109,30 +109,28 @@ class Sweep:
         if problems:
             raise ConfigurationError(problems)
         first = self._jobs[0].config
-        tracked = await asyncio.to_thread(
-            TrackedSweep.open, self._jobs, self._data, self._home, sweep_id=self._id, duplicates=self._duplicates
-        )
-        progress: SweepProgress | None = None
-        try:
-            async with open_door(
-                first.calls, first.budget, first.prices, home=self._home, metadata=first.metadata
-            ) as door:
-                progress = SweepProgress(self._console, lambda: door.new_spend, quiet=self._quiet)
-                for dropped, kept in self._duplicates.items():
-                    progress.note(f"job {dropped} is the same as {kept}: dropped")
-                progress.start(sum(len(self._data.questions(job.config)) for job in self._jobs))
-                await self._run_jobs(door, tracked, progress)
-        finally:
-            if progress is not None:
-                progress.close()
-            outcome = self.outcome()
-            await asyncio.to_thread(tracked.finish, outcome.result, outcome.summaries)
-            self._notes = tracked.notes
+        async with open_door(
+            first.calls, first.budget, first.prices, home=self._home, metadata=first.metadata, sweep=self._id
+        ) as door:
+            parts = Parts(door, self._home, self._data)
+            parts.check(self._jobs)
+            tracked = await asyncio.to_thread(
+                TrackedSweep.open, self._jobs, self._data, self._home, sweep_id=self._id, duplicates=self._duplicates
+            )
+            try:
+                await self._run_jobs(door, parts, tracked)
+            finally:
+                outcome = self.outcome()
+                await asyncio.to_thread(tracked.finish, outcome.result, outcome.summaries)
+                self._notes = tracked.notes
         return self.outcome()
 
-    async def _run_jobs(self, door: Door, tracked: TrackedSweep, progress: SweepProgress) -> None:
-        parts = Parts(door, self._home, self._data)
+    async def _run_jobs(self, door: Door, parts: Parts, tracked: TrackedSweep) -> None:
         places = asyncio.Semaphore(self._places())
+        progress = SweepProgress(self._console, lambda: door.new_spend, quiet=self._quiet)
+        for dropped, kept in self._duplicates.items():
+            progress.note(f"job {dropped} is the same as {kept}: dropped")
+        progress.start(sum(len(self._data.questions(job.config)) for job in self._jobs))
         tasks = [
             asyncio.create_task(self._run_job(job, parts, places, tracked, progress), name=job.name)
             for job in self._jobs
@@ -146,6 +144,7 @@ class Sweep:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            progress.close()
 
     def _must_stop(self) -> bool:
         if isinstance(self._stopped_by, (SweepStopped, StorageError)):
@@ -201,7 +200,7 @@ class Sweep:
             status, reason = RunStatus.FAILED, f"unforeseen {type(error).__name__}: {error}"
         finally:
             result = self._close_job(job, evaluation, output, status, reason)
-            tracked.finish_job(job, result, summarise(result), output)
+            tracked.finish_job(job, result, summarised(result), output)
             progress.job_finished(result)
 
     def _close_job(
@@ -239,7 +238,7 @@ class Sweep:
         )
         return SweepOutcome(
             result=result,
-            summaries={run.job_key: summarise(run) for run in runs},
+            summaries={run.job_key: summarised(run) for run in runs},
             folders=dict(self._folders),
             stopped_by=str(self._stopped_by or ""),
             notes=self._notes,
