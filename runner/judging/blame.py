@@ -57,7 +57,7 @@ class Abstention(StrEnum):
 
 class _Judged(Protocol):
     @property
-    def inputs(self) -> tuple[str, ...]: ...
+    def inputs(self) -> Sequence[str]: ...
 
 
 def answerable(question: Question) -> bool | None:
