@@ -59,7 +59,7 @@ class SentenceJudge:
     def requests(self, question: Question, retrieved: tuple[Retrieved, ...], answer: Answer) -> tuple[ChatRequest, ...]:
         """What the model would be asked about this answer; nothing is sent."""
         inputs = gather(self._judge.rubric, question, retrieved, answer)
-        if isinstance(inputs, Missing) or self._says_nothing(inputs):
+        if isinstance(inputs, Missing) or self._says_nothing(inputs) or refusals_compared(inputs) is not None:
             return ()
         return tuple(ask.request for ask in self._asks(inputs))
 
@@ -71,12 +71,22 @@ class SentenceJudge:
             return self._not_applicable(inputs.reason, inputs.detail)
         if self._says_nothing(inputs):
             return self._not_applicable(Reason.ABSTAINED, "the answer only says that there is none")
+        alike = refusals_compared(inputs)
+        if alike is not None:
+            return self._combined(self._scored(inputs, *alike, Verdict(status=VerdictStatus.SCORED)))
         asks = self._asks(inputs)
         with calling(stage=Stage.JUDGE):
             replies: list[Reply] = await side_by_side(self._door.chat(ask.request) for ask in asks)
-        verdict = self._verdict(inputs, asks, replies)
+        return self._combined(self._verdict(inputs, asks, replies))
+
+    def _combined(self, verdict: Verdict) -> Score:
         return combine_verdicts(
-            self.name, rubric, [verdict], how="mean", model=self._judge.model, content_hash=self.rubric_hash
+            self.name,
+            self._judge.rubric,
+            [verdict],
+            how="mean",
+            model=self._judge.model,
+            content_hash=self.rubric_hash,
         )
 
     def _not_applicable(self, reason: Reason, detail: str) -> Score:
@@ -88,7 +98,7 @@ class SentenceJudge:
     def _says_nothing(inputs: Inputs) -> bool:
         answer = inputs.texts.get("answer", "")
         if "reference" in inputs.texts:
-            return False  # whether a refusal is what the reference says is a question for the judge
+            return False  # a refusal may be just what the reference says
         return only_refuses(answer) if not inputs.passages else not stating_sentences(answer)
 
     def _asks(self, inputs: Inputs) -> list[Ask]:
@@ -130,9 +140,11 @@ class SentenceJudge:
             detail = f"{model} gave no probability to yes or no (scoring=sentences needs log probabilities)"
             return replace(verdict, reason=Reason.MALFORMED, detail=detail)
         share, reasoning = self._weigh(inputs, asks, [each for each in shares if each is not None])
-        pass_share = STATEMENT_PASS_SHARE if inputs.passages else WHOLE_PASS_SHARE
+        return self._scored(inputs, share, reasoning, verdict)
+
+    def _scored(self, inputs: Inputs, share: float, reasoning: str, verdict: Verdict) -> Verdict:
         scale = self._judge.rubric.scale
-        value = from_share(scale, share, pass_share)
+        value = from_share(scale, share, STATEMENT_PASS_SHARE if inputs.passages else WHOLE_PASS_SHARE)
         return replace(
             verdict, status=VerdictStatus.SCORED, score=value, label=label_of(scale, value), reasoning=reasoning
         )
@@ -152,6 +164,18 @@ class SentenceJudge:
             if worst is None or share < worst[0]:
                 worst = share, text
         return worst or (0.0, "")
+
+
+def refusals_compared(inputs: Inputs) -> tuple[float, str] | None:
+    """Share and reason where the answer or its reference only refuses: known without asking; ``None``: neither does."""
+    if inputs.passages or "reference" not in inputs.texts:
+        return None
+    answer, expected = only_refuses(inputs.texts.get("answer", "")), only_refuses(inputs.texts["reference"])
+    if answer and expected:
+        return 1.0, "Both say that there is no answer."
+    if answer or expected:
+        return 0.0, f"Only the {'answer' if answer else 'reference'} says that there is no answer."
+    return None
 
 
 def best_passage(statement: Support, passages: tuple[str, ...]) -> str:

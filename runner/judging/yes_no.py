@@ -15,6 +15,7 @@ ALTERNATIVES = 20
 
 
 _EXAMINER = "You check statements against a passage. Answer with one word: yes or no."
+_GRADER = "You grade answers. Answer with one word: yes or no."
 _COMPARER = "You compare texts. Answer with one word: yes or no."
 
 Messages = tuple[Mapping[str, str], ...]
@@ -41,12 +42,15 @@ def statement(sentence: str, question: str, passage: str) -> Messages:
 
 
 def match(question: str, reference: str, answer: str) -> Messages:
-    """Whether the answer holds the same key information as the reference answer."""
+    """Whether the answer is right by the reference answer.
+
+    Of three wordings on 24 cases this one told right from wrong best at 0.5 (21 right; AUC 0.97). Asked whether two
+    texts "give the same key information" the model says yes to nearly everything.
+    """
     return _messages(
-        _COMPARER,
-        f"Question: {neutral(question)}\n\nReference answer: {neutral(reference)}\n\n"
-        f"Other answer: {neutral(answer)}\n\n"
-        "Does the other answer give the same key information as the reference answer? Answer yes or no.",
+        _GRADER,
+        f"Question: {neutral(question)}\nCorrect answer: {neutral(reference)}\n"
+        f"Student's answer: {neutral(answer)}\n\nIs the student's answer correct? Answer yes or no.",
     )
 
 

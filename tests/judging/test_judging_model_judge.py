@@ -306,3 +306,19 @@ def test_a_judge_that_cannot_work_is_refused_with_every_problem() -> None:
     message = str(raised.value)
     for part in ("judges.strict.rubric.inputs", "contxt", "pass_at", "judges.strict.scoring"):
         assert part in message
+
+
+@pytest.mark.parametrize(
+    ("reference", "answer", "label"),
+    [
+        ("The documents do not say.", "I don't know.", "good"),
+        ("The documents do not say.", "It costs 5 dollars.", "bad"),
+        ("By January 15.", "I don't know.", "bad"),
+    ],
+)
+def test_refusals_are_compared_with_the_reference_without_a_call(reference: str, answer: str, label: str) -> None:
+    question = Question("q", "When?", reference=reference)
+    for choices in ({"scoring": "sentences"}, {"kind": "evidence"}):
+        door = QueuedDoor()
+        score = scored(judge("reference_match_v1", **choices), door, said(answer), question)
+        assert (score.status, score.label, door.requests) == ("scored", label, [])
