@@ -14,6 +14,7 @@ from typing import Any
 from runner.tracking import text as t
 from runner.tracking.entities import span_from_draft, trace_info_from_draft
 from runner.tracking.store import OpenStore
+from runner.tracking.tuning import tune
 
 Operation = dict[str, Any]
 SPAN_CHUNK = 50
@@ -29,6 +30,7 @@ class Sink:
         self._store = store
         self._client = store.client
         self._tracing = TracingClient(tracking_uri=store.uri)
+        tune(self._tracing.store)
         self._prompts: dict[tuple[str, str], Any] = {}
         self._do: Mapping[str, Callable[[Operation], Any]] = {
             "create_run": self._create_run,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 LOCK_TIMEOUT_S = 120.0
 """A new store takes about six seconds to make; whoever waits longer than this waits for something that hangs."""
 ANSWER_TIMEOUT_S = 5.0
+PAGE_BYTES = 16384
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,14 +130,15 @@ def _client(uri: str) -> MlflowClient:
 
 
 def _prepare_sqlite(uri: str) -> None:
-    """Switch the file to write-ahead logging (kept in the file): a third of the time for a commit, and the UI can
-    read while a run writes."""
+    """Settings that SQLite keeps in the file. Write-ahead logging: a third of the time for a commit, and the UI can
+    read while a run writes. Larger pages (they count for a new file only): the rows of a trace waste less of them."""
     path = uri.removeprefix("sqlite:///").partition("?")[0]
     if path == uri or not path:
         return
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     connection = sqlite3.connect(path, timeout=30)
     try:
+        connection.execute(f"PRAGMA page_size={PAGE_BYTES}")
         connection.execute("PRAGMA journal_mode=WAL")
     finally:
         connection.close()
