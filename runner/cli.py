@@ -35,7 +35,9 @@ VERBS: dict[str, Verb] = {
     "label": Verb("runner.report.label:main", "give human labels to stored answers"),
     "calibrate": Verb("runner.report.calibrate:main", "how well the judges agree with human labels"),
     "questions": Verb(
-        "runner.generation.questions:main", "draft a question set from a knowledge base", takes_overrides=True
+        "runner.sweeps.drafting:main",
+        "draft a question set from a knowledge base (--per-document N, --unanswerable N, accept FILE)",
+        takes_overrides=True,
     ),
     "controls": Verb("runner.judging.controls:main", "do the judges notice what they should?", takes_overrides=True),
     "ledger": Verb("runner.calls.ledger_verb:main", "what the ledger holds: size, spend, prune"),
