@@ -7,8 +7,10 @@ import contextlib
 import json
 import sys
 from collections.abc import Sequence
+from decimal import Decimal
 from pathlib import Path
 
+from runner.calls.prices import show as dollars
 from runner.config import Job, home
 from runner.errors import ExitCode, RunnerError
 from runner.records import RunStatus
@@ -71,6 +73,8 @@ def show(outcome: SweepOutcome) -> None:
     for sentence in (outcome.stopped_by, *outcome.notes):
         if sentence:
             console.print(Text(sentence))
+    if outcome.plan is not None:
+        console.print(Text(plan_against_actual(outcome)))
     folders = list(outcome.folders.values())
     if folders:
         files = folders[0] if len(folders) == 1 else folders[0].parent
@@ -78,6 +82,18 @@ def show(outcome: SweepOutcome) -> None:
     if result.status is RunStatus.INTERRUPTED and not outcome.stopped_by:
         console.print(Text("interrupted: what is finished is kept, the same command goes on from here"))
     console.print(Text("compare question by question: python -m runner ui"))
+
+
+def plan_against_actual(outcome: SweepOutcome) -> str:
+    """One sentence: what was planned, and what was spent."""
+    plan = outcome.plan
+    assert plan is not None
+    spent = [outcome.summaries[run.job_key].new_cost for run in outcome.result.runs]
+    actual = None if None in spent else sum((cost for cost in spent if cost is not None), Decimal(0))
+    if plan.cost is None:
+        return f"planned: price unknown for {', '.join(plan.unknown_prices)}; spent {dollars(actual)}"
+    low, expected, high = (dollars(amount) for amount in (plan.cost.low, plan.cost.expected, plan.cost.high))
+    return f"planned {low} to {high} (expected {expected}), spent {dollars(actual)}"
 
 
 def _remember(outcome: SweepOutcome) -> None:

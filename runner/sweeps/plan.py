@@ -75,9 +75,14 @@ class _Walk:
     fewest: list[CallEstimate]
 
 
-async def plan_sweep(jobs: Sequence[Job], duplicates: Mapping[str, str], home: Path) -> SweepPlan:
-    """Plans the jobs without a call. Raises ConfigurationError with everything that is wrong with them."""
-    data = Data()
+async def plan_sweep(
+    jobs: Sequence[Job], duplicates: Mapping[str, str], home: Path, data: Data | None = None
+) -> SweepPlan:
+    """Plans the jobs without a call. Raises ConfigurationError with everything that is wrong with them.
+
+    ``data``: what is read already, so that nothing is read twice.
+    """
+    data = data or Data()
     problems = data.problems(tuple(jobs))
     if problems:
         raise ConfigurationError(problems)

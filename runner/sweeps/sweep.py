@@ -6,12 +6,13 @@ import asyncio
 import hashlib
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner.calls import Door, open_door
 from runner.config import Job, choices
+from runner.config.schema import Endpoint
 from runner.errors import (
     BudgetReached,
     ConfigurationError,
@@ -26,6 +27,7 @@ from runner.records import Record, RunResult, RunStatus, RunSummary, SweepResult
 from runner.sweeps.figures import summarised
 from runner.sweeps.output import RunOutput
 from runner.sweeps.parts import Data, Parts
+from runner.sweeps.plan import JobPlan, plan_sweep
 from runner.sweeps.progress import SweepProgress
 from runner.sweeps.tracked import TrackedSweep
 
@@ -50,7 +52,9 @@ class SweepOutcome:
     """By job key: where the files of each run are."""
     stopped_by: str = ""
     """The one sentence that ended the sweep early; empty where it ran to its end."""
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
+    plan: JobPlan | None = None
+    """What all jobs together were planned to ask for; ``None`` where no model is paid for."""
 
 
 def drop_duplicates(jobs: Sequence[Job]) -> tuple[tuple[Job, ...], dict[str, str]]:
@@ -93,6 +97,7 @@ class Sweep:
         self._folders: dict[str, Path] = {}
         self._stopped_by: RunnerError | None = None
         self._notes: tuple[str, ...] = ()
+        self._plan: JobPlan | None = None
         self._started_at = now()
         self._id = sweep_id(self._jobs, self._started_at)
 
@@ -114,6 +119,9 @@ class Sweep:
         ) as door:
             parts = Parts(door, self._home, self._data)
             parts.check(self._jobs)
+            if any(endpoint.provider != "embedded" for endpoint in self._endpoints()):
+                whole = await plan_sweep(self._jobs, self._duplicates, self._home, self._data)
+                self._plan = whole.total
             tracked = await asyncio.to_thread(
                 TrackedSweep.open, self._jobs, self._data, self._home, sweep_id=self._id, duplicates=self._duplicates
             )
@@ -121,7 +129,7 @@ class Sweep:
                 await self._run_jobs(door, parts, tracked)
             finally:
                 outcome = self.outcome()
-                await asyncio.to_thread(tracked.finish, outcome.result, outcome.summaries)
+                await asyncio.to_thread(tracked.finish, outcome.result, outcome.summaries, outcome.plan)
                 self._notes = tracked.notes
         return self.outcome()
 
@@ -154,13 +162,17 @@ class Sweep:
 
     def _places(self) -> int:
         """How many questions may be under way together."""
-        endpoints = [
-            endpoint
-            for job in self._jobs
-            for endpoint in (job.config.generator.endpoint, *(judge.endpoint for judge in job.config.judges.values()))
-        ]
-        local = all(endpoint.provider == "embedded" for endpoint in endpoints)
+        local = all(endpoint.provider == "embedded" for endpoint in self._endpoints())
         return QUESTIONS_PER_CALL * (1 if local else self._jobs[0].config.calls.concurrency)
+
+    def _endpoints(self) -> list[Endpoint]:
+        """Where the chat models of all jobs are served."""
+        found: list[Endpoint] = []
+        for config in (job.config for job in self._jobs):
+            if config.generator.kind == "model":
+                found.append(config.generator.endpoint)
+            found.extend(judge.endpoint for judge in config.judges.values() if judge.kind == "model")
+        return found
 
     async def _run_job(
         self, job: Job, parts: Parts, places: asyncio.Semaphore, tracked: TrackedSweep, progress: SweepProgress
@@ -242,6 +254,7 @@ class Sweep:
             folders=dict(self._folders),
             stopped_by=str(self._stopped_by or ""),
             notes=self._notes,
+            plan=self._plan,
         )
 
 

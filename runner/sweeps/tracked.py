@@ -14,6 +14,7 @@ from runner.records import Record, RunResult, RunStatus, RunSummary, SweepResult
 from runner.report.leaderboard import leaderboard_text
 from runner.sweeps.output import RunOutput
 from runner.sweeps.parts import Data
+from runner.sweeps.plan import JobPlan
 from runner.tracking import RubricText, Tracker, TrackingReport, open_tracking
 
 
@@ -66,7 +67,16 @@ class TrackedSweep:
             {"config/config.yaml": job.resolved_yaml, "config/overrides.txt": "\n".join(job.overrides)},
             {name: _rubric_text(judge.rubric) for name, judge in job.config.judges.items()},
             (job.config.questions.name, digest[:32], len(questions)),
+            knowledge_base=self._knowledge_base(job),
+            prompt=_prompt_text(job) if job.config.generator.kind == "model" else None,
         )
+
+    def _knowledge_base(self, job: Job) -> tuple[str, str, int] | None:
+        documents = self._data.documents(job.config)
+        if not documents:
+            return None
+        digest = hashlib.sha256(repr([(document.id, document.text) for document in documents]).encode()).hexdigest()
+        return job.config.knowledge_base.name, digest[:32], len(documents)
 
     def log_record(self, job: Job, record: Record) -> None:
         """Hands over one finished question; does not wait for the store."""
@@ -80,13 +90,16 @@ class TrackedSweep:
         files: dict[str, Path | str] = {"stats.json": output.stats_path, "records.jsonl": output.records_path}
         self._tracker.finish_run(self._runs[job.key], result, summary, files)
 
-    def finish(self, result: SweepResult, summaries: Mapping[str, RunSummary]) -> None:
+    def finish(self, result: SweepResult, summaries: Mapping[str, RunSummary], plan: JobPlan | None) -> None:
         """Ends the parent run with the leaderboard, and waits until everything is written."""
         metrics: dict[str, float] = {"jobs/all": float(len(result.runs))}
         metrics["jobs/complete"] = float(sum(run.status is RunStatus.COMPLETE for run in result.runs))
         spend = [summaries[run.job_key].new_cost for run in result.runs]
         if all(cost is not None for cost in spend):
             metrics["cost/new_usd"] = float(sum(cost for cost in spend if cost is not None))
+        if plan is not None and plan.cost is not None:
+            for name in ("low", "expected", "high"):
+                metrics[f"plan/{name}_usd"] = float(getattr(plan.cost, name))
         table = leaderboard_text([(run, summaries[run.job_key]) for run in result.runs])
         self._tracker.finish_sweep(self._parent, result.status, metrics, {"leaderboard.txt": table})
         self._report = self._tracker.close()
@@ -96,6 +109,13 @@ def _rubric_text(rubric: Any) -> RubricText:
     from runner.judging import rubric_hash, rubric_text
 
     return RubricText(id=rubric.id, version=rubric.version, text=rubric_text(rubric), hash=rubric_hash(rubric))
+
+
+def _prompt_text(job: Job) -> RubricText:
+    prompt = job.config.prompt
+    return RubricText(
+        id=prompt.id, version=prompt.version, text=f"{prompt.system}\n\n{prompt.user}".strip(), kind="prompt"
+    )
 
 
 def git_commit() -> str:
