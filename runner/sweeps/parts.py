@@ -21,7 +21,15 @@ from runner.errors import ConfigurationError, Problem
 from runner.evaluation import Pipeline, QuestionRetriever, Retrieval
 from runner.generation import open_generator
 from runner.judging import check_versions, open_judge, panel_problems
-from runner.knowledge import check_questions, load_documents, load_questions, open_embedder, open_retriever, split
+from runner.knowledge import (
+    Retriever,
+    check_questions,
+    load_documents,
+    load_questions,
+    open_embedder,
+    open_retriever,
+    split,
+)
 from runner.records import Call, Chunk, Document, Question
 
 if TYPE_CHECKING:
@@ -159,11 +167,14 @@ class Parts:
         settings = dataclasses.replace(config.retriever, top_k=1)
         key = _identity(config.knowledge_base, config.embedder, settings)
 
-        async def open_one() -> QuestionRetriever:
+        async def open_one() -> Retriever:
             chunks = self._data.chunks(config)
             return await open_retriever(config, chunks, self._embedder(config), self._home)
 
-        return await self._opened_once(key, open_one)
+        is_first = key not in self._opening
+        retriever = await self._opened_once(key, open_one)
+        # The job that opens it pays for the index; for the others its calls are replayed ones.
+        return retriever if is_first else retriever.for_another_job()
 
     @staticmethod
     def _needs_embedder(config: Config) -> bool:
