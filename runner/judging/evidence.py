@@ -74,6 +74,8 @@ def topicality(question: str, answer: str) -> Finding | None:
     """How much the answer takes up the question: its words, or the kind of thing asked for; ``None`` for a refusal."""
     if only_refuses(answer):
         return None
+    if not words(answer):
+        return Finding(0.0, "The answer holds no word.")
     shared = coverage(content_words(question), content_words(answer))
     kind = _fitting_kind(question, answer)
     # A short right answer ("January 15.") shares no word with its question, but is of the kind asked for.
@@ -85,10 +87,12 @@ def topicality(question: str, answer: str) -> Finding | None:
 def _fitting_kind(question: str, answer: str) -> str:
     asked = words(question)
     opening = " ".join(asked)
-    if opening.startswith(_ASKS_FOR_NUMBER) and numbers(answer):
+    # A number or date somewhere in an answer that shares no word with the question could belong to anything.
+    near = len(words(answer)) <= FRAGMENT or not set(content_words(question)).isdisjoint(content_words(answer))
+    if opening.startswith(_ASKS_FOR_NUMBER) and numbers(answer) and near:
         return "a number"
     wants_time = opening.startswith("when") or not _TIME_WORDS.isdisjoint(asked)
-    if wants_time and (dates(answer) or months(answer)):
+    if wants_time and (dates(answer) or months(answer)) and near:
         return "a time"
     if asked[:1] and asked[0] in _ASKS_YES_NO and words(answer)[:1] in (["yes"], ["no"]):
         return "a yes or no"

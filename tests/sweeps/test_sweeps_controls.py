@@ -1,0 +1,34 @@
+"""The verb ``controls`` on the shipped example: a table, words for what failed, an exit code, no model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from runner.errors import ConfigurationError, ExitCode
+from runner.sweeps.controls import main
+
+
+def test_judges_that_can_be_trusted_end_with_zero(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code = main(["stack=extractive", "judge=[grounding,reference_match]", "embedder=none", "retriever=bm25"])
+    shown = capsys.readouterr().out
+    assert code == ExitCode.DONE
+    assert "grounding: can be trusted" in shown
+    assert "0 calls" in shown
+    assert "FAILS" not in shown
+
+
+def test_a_judge_that_cannot_be_trusted_ends_with_four_and_says_why(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = main(["stack=extractive", "judge=[topicality]", "embedder=none", "retriever=bm25", "controls.sample=12"])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert code == ExitCode.GATE_FAILED
+    assert "topicality: cannot be trusted" in shown
+    assert "topicality: reference answer:" in shown
+
+
+def test_a_sweep_has_no_controls(home: Path) -> None:
+    with pytest.raises(ConfigurationError, match="one configuration"):
+        main(["-m", "retriever.top_k=1,3"])
