@@ -88,6 +88,7 @@ class _Builder:
         self.changed: set[str] = set()
         self.labels: dict[float, str] = {}
         self.ends: tuple[float, float] | None = None
+        self.found = False
         self.known: set[str] = set()
 
     def row(self, run: RunResult) -> _Row:
@@ -128,15 +129,16 @@ class _Builder:
         row.cost.append(float(cost or 0))
 
     def _score(self, record: Record) -> tuple[int, float, bool, str]:
-        self.known.update(record.scores)
-        self.known.update(RETRIEVAL_PREFIX + name for name in record.retrieval_metrics)
         score = record.scores.get(self.metric)
         if score is not None:
+            self.found = True
             return self._judged(score)
+        self.known.update(record.scores)
+        self.known.update(RETRIEVAL_PREFIX + name for name in record.retrieval_metrics)
         name = self.metric.removeprefix(RETRIEVAL_PREFIX)
         if name in record.retrieval_metrics:
             value = record.retrieval_metrics[name]
-            self.ends = (0.0, 1.0)
+            self.found, self.ends = True, (0.0, 1.0)
             return SCORED, value, value >= 1.0, ""
         if self.metric.startswith(RETRIEVAL_PREFIX):
             return NOT_APPLICABLE, 0.0, False, "no_gold"
@@ -155,7 +157,7 @@ class _Builder:
     def table(self, rows: Sequence[_Row]) -> ScoreTable:
         import numpy
 
-        if self.metric not in self.known and RETRIEVAL_PREFIX + self.metric not in self.known:
+        if not self.found:
             known = ", ".join(sorted(self.known)) or "none"
             raise ConfigurationError(f"metric {self.metric!r}: no run has it; the runs have: {known}")
         codes: dict[Hashable, int] = {}

@@ -73,9 +73,9 @@ def equivalence_p(found: Inference, margin: float | None) -> float | None:
     gap = margin - abs(found.difference)
     if found.error == 0:
         return 0.0 if gap > 0 else 1.0
-    from scipy.stats import t
+    from scipy.special import stdtr
 
-    return float(t.sf(gap / found.error, found.clusters - 1))
+    return float(stdtr(found.clusters - 1, -gap / found.error))
 
 
 def minimum_detectable(found: Inference) -> float | None:

@@ -1,0 +1,280 @@
+"""How far raters (judges, repeats, humans) agree: several coefficients side by side, each with its interval.
+
+No single coefficient decides: percent agreement flatters a skewed scale, kappa and alpha punish it, AC1 and AC2 do
+neither, and correlations are blind to bias. The intervals are percentile bootstraps over clusters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from runner.findings import Agreement, Coefficient, Confusion, Interval
+from runner.statistics.coefficients import (
+    WEIGHTS,
+    Items,
+    Sums,
+    brennan_prediger,
+    conger,
+    fleiss,
+    gwet,
+    krippendorff,
+    percent,
+)
+from runner.statistics.correlation import kendall, pearson, spearman
+from runner.statistics.moments import moments
+from runner.statistics.power import ALPHA
+from runner.statistics.proportions import wilson
+from runner.statistics.verdicts import t_quantile
+
+if TYPE_CHECKING:
+    import numpy
+
+    Array = numpy.ndarray[Any, Any]
+
+RESAMPLES = 1_000
+MOST_CATEGORIES = 20
+"""With more distinct values the scale counts as continuous: no kappa, and values are grouped for the rank measures."""
+LEAST_DEFINED = 0.5
+"""Share of resamples in which a coefficient must be defined for its interval to be given."""
+_EQUAL = "not defined: all ratings are equal"
+
+
+def agreement(
+    ratings: Mapping[str, Sequence[float | None]],
+    *,
+    clusters: Sequence[Hashable] | None = None,
+    pass_at: float | None = None,
+    seed: int = 7,
+) -> Agreement:
+    """Compare two or more raters over the same items.
+
+    Parameters
+    ----------
+    ratings
+        Rater → one value an item, ``None`` where missing. With two raters the first is the judge, the second the truth.
+    clusters
+        What each item belongs to (such as its document); ``None``: items are independent.
+    pass_at
+        Values from here on pass; adds the confusion of two raters.
+    """
+    import numpy
+
+    names = tuple(ratings)
+    table = numpy.array([[numpy.nan if v is None else float(v) for v in ratings[name]] for name in names]).T
+    codes: dict[Hashable, int] = {}
+    groups = numpy.array([codes.setdefault(one, len(codes)) for one in (clusters or range(len(table)))], dtype=int)
+    rated = (~numpy.isnan(table)).sum(axis=1) if table.size else numpy.zeros(0, dtype=int)
+    both = rated > 1
+    if len(names) < 2 or not both.any():
+        note = "no item has two ratings, so nothing can be said about agreement"
+        return Agreement(names, 0, 0, {}, {}, None, None, None, (note,))
+    # Two raters are compared where both spoke; with more, single ratings still tell how often each value is given.
+    used = both if len(names) == 2 else rated > 0
+    kept, kept_groups = table[used], numpy.unique(groups[used], return_inverse=True)[1]
+    values, counts = numpy.unique(table[both][~numpy.isnan(table[both])], return_counts=True)
+    continuous = len(values) > MOST_CATEGORIES
+    coefficients = _coefficients(kept, kept_groups, continuous, seed)
+    notes = _notes(values, counts, len(numpy.unique(groups[both])), continuous)
+    two = len(names) == 2
+    pair = table[both] if two else None
+    bias, bias_interval = _bias(pair, groups[both]) if pair is not None else (None, None)
+    return Agreement(
+        raters=names,
+        items=int(both.sum()),
+        ratings=int(rated[both].sum()),
+        prevalence={}
+        if continuous
+        else {f"{v:g}": float(c / counts.sum()) for v, c in zip(values, counts, strict=True)},
+        coefficients=coefficients,
+        confusion=confusion(pair[:, 0] >= pass_at, pair[:, 1] >= pass_at)
+        if pair is not None and pass_at is not None
+        else None,
+        bias=bias,
+        bias_interval=bias_interval,
+        notes=tuple(notes),
+    )
+
+
+def confusion(judged: Sequence[bool] | Array, truth: Sequence[bool] | Array) -> Confusion:
+    """A judge's pass against the true pass, with Wilson intervals of the two rates."""
+    import numpy
+
+    said, true = numpy.asarray(judged, dtype=bool), numpy.asarray(truth, dtype=bool)
+    return confusion_of_counts(
+        int((said & true).sum()), int((said & ~true).sum()), int((~said & true).sum()), int((~said & ~true).sum())
+    )
+
+
+def confusion_of_counts(true_positive: int, false_positive: int, false_negative: int, true_negative: int) -> Confusion:
+    """The same from the four counts."""
+    positive, negative = true_positive + false_negative, true_negative + false_positive
+    sensitivity = true_positive / positive if positive else None
+    specificity = true_negative / negative if negative else None
+    said = 2 * true_positive + false_positive + false_negative
+    return Confusion(
+        true_positive=true_positive,
+        false_positive=false_positive,
+        false_negative=false_negative,
+        true_negative=true_negative,
+        true_positive_rate=sensitivity,
+        true_positive_interval=wilson(true_positive, positive) if positive else None,
+        true_negative_rate=specificity,
+        true_negative_interval=wilson(true_negative, negative) if negative else None,
+        balanced_accuracy=(sensitivity + specificity) / 2
+        if sensitivity is not None and specificity is not None
+        else None,
+        f1=2 * true_positive / said if said else None,
+    )
+
+
+def _coefficients(ratings: Array, groups: Array, continuous: bool, seed: int) -> dict[str, Coefficient]:
+    """Each coefficient on the data, and its percentile interval over resampled clusters."""
+    import numpy
+
+    measured = _Grouped(ratings) if not continuous else _Grouped(_ranged(ratings))
+    per_cluster = numpy.zeros((int(groups.max()) + 1, measured.items.rows.shape[1]))
+    numpy.add.at(per_cluster, groups, measured.items.rows)
+    tables = numpy.zeros((len(per_cluster), measured.joint.shape[1]))
+    numpy.add.at(tables, groups, measured.joint)
+    functions = measured.functions(continuous)
+    whole = per_cluster.sum(axis=0), tables.sum(axis=0)
+    found = {name: function(*whole) for name, function in functions.items()}
+    if continuous and measured.two:
+        found |= _exact_correlations(ratings[~numpy.isnan(ratings).any(axis=1)])
+    draws: dict[str, list[float]] = {name: [] for name in functions}
+    if len(per_cluster) > 1:
+        generator = numpy.random.default_rng(seed)
+        chances = numpy.full(len(per_cluster), 1 / len(per_cluster))
+        weights = generator.multinomial(len(per_cluster), chances, size=RESAMPLES).astype(float)
+        sums, joints = weights @ per_cluster, weights @ tables
+        for row in range(RESAMPLES):
+            for name, function in functions.items():
+                value = function(sums[row], joints[row])
+                if value is not None:
+                    draws[name].append(value)
+    return {name: _coefficient(name, found[name], draws[name]) for name in functions}
+
+
+def _coefficient(name: str, value: float | None, draws: list[float]) -> Coefficient:
+    import numpy
+
+    if value is None:
+        return Coefficient(name, None, None, _EQUAL)
+    if len(draws) < LEAST_DEFINED * RESAMPLES:
+        return Coefficient(name, value, None, "no interval: too few clusters, or no variety in most resamples")
+    low, high = numpy.quantile(draws, [ALPHA / 2, 1 - ALPHA / 2])
+    return Coefficient(name, value, Interval(float(low), float(high)))
+
+
+Measurement = Callable[[Any, Any], float | None]
+
+
+class _Grouped:
+    """Ratings as sums an item, and for two raters the joint table an item."""
+
+    def __init__(self, ratings: Array) -> None:
+        import numpy
+
+        self.items = Items(ratings)
+        self.categories = self.items.categories
+        size = len(self.categories)
+        self.two = ratings.shape[1] == 2
+        joint = numpy.zeros((len(ratings), size * size if self.two else 0))
+        if self.two:
+            complete = ~numpy.isnan(ratings).any(axis=1)
+            places = numpy.searchsorted(self.categories, ratings[complete])
+            joint[numpy.flatnonzero(complete), places[:, 0] * size + places[:, 1]] = 1
+        self.joint = joint
+
+    def functions(self, continuous: bool) -> dict[str, Measurement]:
+        """Name → function of the summed rows and the summed joint table."""
+        weights, categories, size = self.items.weights, self.categories, len(self.categories)
+
+        def of_sums(function: Callable[[Sums], float | None]) -> Measurement:
+            return lambda sums, _: function(self.items.sums(sums))
+
+        def of_table(function: Callable[[Array], float | None]) -> Measurement:
+            return lambda _, table: function(table.reshape(size, size))
+
+        def weighted(function: Callable[[Sums, Array, int], float | None], kind: str) -> Measurement:
+            place = WEIGHTS.index(kind)
+            return of_sums(lambda sums: function(sums, weights[place], place))
+
+        found: dict[str, Measurement] = {}
+        if not continuous:
+            found |= {
+                "percent": of_sums(percent),
+                "cohen": weighted(conger, "identity"),
+                "cohen_linear": weighted(conger, "linear"),
+                "cohen_quadratic": weighted(conger, "quadratic"),
+                "fleiss": weighted(fleiss, "identity"),
+                "brennan_prediger": weighted(brennan_prediger, "identity"),
+                "ac1": weighted(gwet, "identity"),
+                "ac2_linear": weighted(gwet, "linear"),
+                "ac2_quadratic": weighted(gwet, "quadratic"),
+                "ac2_ordinal": weighted(gwet, "ordinal"),
+                "krippendorff_nominal": of_sums(lambda sums: krippendorff(sums, categories, "nominal")),
+            }
+        found["krippendorff_ordinal"] = of_sums(lambda sums: krippendorff(sums, categories, "ordinal"))
+        found["krippendorff_interval"] = of_sums(lambda sums: krippendorff(sums, categories, "interval"))
+        if self.two:
+            found["spearman"] = of_table(spearman)
+            found["kendall"] = of_table(kendall)
+            found["pearson"] = of_table(lambda table: pearson(table, categories, categories))
+        return found
+
+
+GROUPS = 40
+"""A continuous scale is cut into this many ranges of equal length: finer than any judge tells apart."""
+
+
+def _ranged(ratings: Array) -> Array:
+    import numpy
+
+    low, high = numpy.nanmin(ratings), numpy.nanmax(ratings)
+    width = (high - low) / GROUPS
+    ranged: Array = numpy.clip(numpy.floor((ratings - low) / width), 0, GROUPS - 1) * width + low + width / 2
+    return ranged
+
+
+def _exact_correlations(pair: Array) -> dict[str, float | None]:
+    """On the values themselves, by scipy; the ranges serve only the intervals."""
+    import numpy
+    from scipy.stats import kendalltau, pearsonr, spearmanr
+
+    if numpy.ptp(pair[:, 0]) == 0 or numpy.ptp(pair[:, 1]) == 0:
+        return {"spearman": None, "kendall": None, "pearson": None}
+    functions = {"spearman": spearmanr, "kendall": kendalltau, "pearson": pearsonr}
+    return {name: float(function(pair[:, 0], pair[:, 1]).statistic) for name, function in functions.items()}
+
+
+def _bias(pair: Array, groups: Array) -> tuple[float, Interval | None]:
+    import numpy
+
+    order = numpy.argsort(groups, kind="stable")
+    starts = numpy.flatnonzero(numpy.diff(groups[order], prepend=-1))
+    difference = (pair[:, 0] - pair[:, 1])[order]
+    found = moments(difference[None, :], numpy.ones((1, len(difference)), dtype=bool), starts)
+    mean, error, clusters = float(found.mean[0]), float(found.error[0]), int(found.clusters[0])
+    if clusters < 2:
+        return mean, None
+    half = t_quantile(1 - ALPHA / 2, clusters - 1) * error
+    return mean, Interval(mean - half, mean + half)
+
+
+def _notes(values: Array, counts: Array, clusters: int, continuous: bool) -> list[str]:
+    notes = []
+    if len(values) == 1:
+        notes.append(f"Every rating is {values[0]:g}: agreement beyond chance cannot be measured without any variety.")
+    elif counts.max() / counts.sum() > 0.7 and not continuous:
+        top = values[counts.argmax()]
+        notes.append(
+            f"{counts.max() / counts.sum():.0%} of the ratings are {top:g}: kappa and alpha fall and percent agreement "
+            "rises on so skewed a scale; read them together with AC1 or AC2."
+        )
+    if continuous:
+        notes.append(f"A continuous scale: no kappa; alpha and all intervals take the values in {GROUPS} ranges.")
+    if clusters < 2:
+        notes.append("One cluster only: no interval can be given.")
+    return notes
