@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ VERBS: dict[str, Verb] = {
         "draft a question set from a knowledge base (--per-document N, --unanswerable N, accept FILE)",
         takes_overrides=True,
     ),
-    "controls": Verb("runner.judging.controls:main", "do the judges notice what they should?", takes_overrides=True),
+    "controls": Verb("runner.sweeps.controls:main", "do the judges notice what they should?", takes_overrides=True),
     "ledger": Verb("runner.calls.ledger_verb:main", "what the ledger holds: size, spend, prune"),
     "models": Verb("runner.calls.embedded.models_verb:main", "weights of local models: list, pull"),
     "init": Verb("runner.config.init:main", "copy an example to start from into a folder"),
@@ -132,7 +132,13 @@ def evaluate(line: Sequence[str]) -> int:
     remember(jobs)
     for key, variable in {key: name for job in jobs for key, name in job.origins.items()}.items():
         print(f"{key} comes from the environment variable {variable}", file=sys.stderr)
-    codes = hydra_application.run(arguments, run_job)
+    if arguments.multirun and not _together(arguments.overrides, jobs[0].group_choices):
+        from runner.sweeps.parents import parent_of
+
+        with parent_of(jobs):
+            codes = hydra_application.run(arguments, run_job)
+    else:
+        codes = hydra_application.run(arguments, run_job)
     return int(_weightiest(codes))
 
 
@@ -150,6 +156,12 @@ def run_job(_: Any) -> int:
     if composed.problems:
         raise ConfigurationError(composed.problems)
     return int(launch(composed.jobs, output_dir=Path(hydra.runtime.output_dir)))
+
+
+def _together(overrides: Sequence[str], group_choices: Mapping[str, str]) -> bool:
+    """Whether the jobs of a sweep run in this process together, which makes the parent run by itself."""
+    other = any(override.startswith("hydra/launcher=") for override in overrides)
+    return group_choices.get("launch") == "shared" and not other
 
 
 def _refuse_launcher(overrides: Sequence[str]) -> None:

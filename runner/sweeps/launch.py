@@ -14,6 +14,7 @@ from runner.calls.prices import show as dollars
 from runner.config import Job, home
 from runner.errors import ExitCode, RunnerError
 from runner.records import RunStatus
+from runner.sweeps.parents import inherited
 from runner.sweeps.sweep import Sweep, SweepOutcome
 
 EXIT_CODES = {
@@ -33,11 +34,13 @@ def run_jobs(jobs: Sequence[Job], *, output_dir: Path, quiet: bool = False) -> S
     """
     from rich.console import Console
 
+    belongs_to_another = inherited() is not None
     sweep = Sweep(jobs, home=home(), output_dir=output_dir, console=Console(stderr=True), quiet=quiet)
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(sweep.run())
     outcome = sweep.outcome()
-    _remember(outcome)
+    if not belongs_to_another:
+        remember(outcome)
     return outcome
 
 
@@ -96,7 +99,7 @@ def plan_against_actual(outcome: SweepOutcome) -> str:
     return f"planned {low} to {high} (expected {expected}), spent {dollars(actual)}"
 
 
-def _remember(outcome: SweepOutcome) -> None:
+def remember(outcome: SweepOutcome) -> None:
     """Keeps the sweep's definition in the home, so that reports find its jobs later."""
     folder = home() / "sweeps"
     folder.mkdir(parents=True, exist_ok=True)

@@ -26,6 +26,7 @@ from runner.journal import Journal
 from runner.records import Record, RunResult, RunStatus, RunSummary, SweepResult
 from runner.sweeps.figures import summarised
 from runner.sweeps.output import RunOutput
+from runner.sweeps.parents import inherited
 from runner.sweeps.parts import Data, Parts
 from runner.sweeps.plan import JobPlan, plan_sweep
 from runner.sweeps.progress import SweepProgress
@@ -99,7 +100,8 @@ class Sweep:
         self._notes: tuple[str, ...] = ()
         self._plan: JobPlan | None = None
         self._started_at = now()
-        self._id = sweep_id(self._jobs, self._started_at)
+        self._inherited = inherited()
+        self._id = self._inherited.sweep_id if self._inherited else sweep_id(self._jobs, self._started_at)
 
     @property
     def data(self) -> Data:
@@ -122,9 +124,7 @@ class Sweep:
             if any(endpoint.provider != "embedded" for endpoint in self._endpoints()):
                 whole = await plan_sweep(self._jobs, self._duplicates, self._home, self._data)
                 self._plan = whole.total
-            tracked = await asyncio.to_thread(
-                TrackedSweep.open, self._jobs, self._data, self._home, sweep_id=self._id, duplicates=self._duplicates
-            )
+            tracked = await asyncio.to_thread(self._open_tracking)
             try:
                 await self._run_jobs(door, parts, tracked)
             finally:
@@ -132,6 +132,12 @@ class Sweep:
                 await asyncio.to_thread(tracked.finish, outcome.result, outcome.summaries, outcome.plan)
                 self._notes = tracked.notes
         return self.outcome()
+
+    def _open_tracking(self) -> TrackedSweep:
+        if self._inherited is not None:
+            parent = self._inherited.run_id
+            return TrackedSweep.rejoin(self._jobs, self._data, self._home, parent=parent, ends_parent=False)
+        return TrackedSweep.open(self._jobs, self._data, self._home, sweep_id=self._id, duplicates=self._duplicates)
 
     async def _run_jobs(self, door: Door, parts: Parts, tracked: TrackedSweep) -> None:
         places = asyncio.Semaphore(self._places())
@@ -256,6 +262,11 @@ class Sweep:
             notes=self._notes,
             plan=self._plan,
         )
+
+
+def outcome_of(result: SweepResult) -> SweepOutcome:
+    """The outcome of a sweep whose runs are known from storage."""
+    return SweepOutcome(result, {run.job_key: summarised(run) for run in result.runs}, {})
 
 
 def _identity(job: Job) -> RunIdentity:

@@ -21,9 +21,10 @@ from runner.tracking import RubricText, Tracker, TrackingReport, open_tracking
 class TrackedSweep:
     """One parent run with its children, behind the few moments that a sweep knows."""
 
-    def __init__(self, tracker: Tracker, parent: str, data: Data) -> None:
+    def __init__(self, tracker: Tracker, parent: str, data: Data, *, ends_parent: bool = True) -> None:
         self._tracker = tracker
-        self._parent = parent
+        self.parent = parent
+        self._ends_parent = ends_parent
         self._data = data
         self._runs: dict[str, str] = {}
         self._report = TrackingReport()
@@ -47,6 +48,17 @@ class TrackedSweep:
         parent = tracker.start_sweep(first.config.name, sweep_id, tags, artifacts)
         return cls(tracker, parent, data)
 
+    @classmethod
+    def rejoin(
+        cls, jobs: Sequence[Job], data: Data, home: Path, *, parent: str, ends_parent: bool = True
+    ) -> TrackedSweep:
+        """Goes on with a parent run that was begun before, or elsewhere."""
+        return cls(open_tracking(jobs[0].config.tracking, home), parent, data, ends_parent=ends_parent)
+
+    def let_go(self) -> None:
+        """Lets go of the store without ending the parent run."""
+        self._report = self._tracker.close()
+
     @property
     def notes(self) -> tuple[str, ...]:
         """What the user should know about the store, for example what could not be written."""
@@ -59,7 +71,7 @@ class TrackedSweep:
         questions = self._data.questions(job.config)
         digest = hashlib.sha256(repr([(q.id, q.text, q.reference, q.gold) for q in questions]).encode()).hexdigest()
         self._runs[job.key] = self._tracker.start_run(
-            self._parent,
+            self.parent,
             job.name,
             job.key,
             choices(job.config),
@@ -101,7 +113,8 @@ class TrackedSweep:
             for name in ("low", "expected", "high"):
                 metrics[f"plan/{name}_usd"] = float(getattr(plan.cost, name))
         table = leaderboard_text([(run, summaries[run.job_key]) for run in result.runs])
-        self._tracker.finish_sweep(self._parent, result.status, metrics, {"leaderboard.txt": table})
+        if self._ends_parent:
+            self._tracker.finish_sweep(self.parent, result.status, metrics, {"leaderboard.txt": table})
         self._report = self._tracker.close()
 
 

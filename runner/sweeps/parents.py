@@ -1,0 +1,93 @@
+"""The parent run of a sweep whose jobs are launched one by one or in other processes.
+
+Hydra's own launchers know nothing of a sweep as a whole, so the process that launches begins the parent run, hands
+its id on through the environment, and ends it with the table of what the jobs left in the home.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from runner.config import Job, home
+from runner.errors import ConfigurationError
+from runner.evaluation import now
+from runner.records import RunResult, RunStatus, SweepResult
+
+VARIABLE = "RUNNER_PARENT_SWEEP"
+"""Environment variable: ``<sweep id>:<parent run id>``."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParentSweep:
+    """The sweep that a job belongs to although another process began it."""
+
+    sweep_id: str
+    run_id: str
+
+
+def inherited() -> ParentSweep | None:
+    """The sweep that the launching process began, if there is one."""
+    sweep_id, _, run_id = os.environ.get(VARIABLE, "").partition(":")
+    return ParentSweep(sweep_id, run_id) if sweep_id else None
+
+
+@contextlib.contextmanager
+def parent_of(jobs: Sequence[Job]) -> Iterator[None]:
+    """Begins the parent run before the block and ends it after; the jobs inside become its children.
+
+    Raises ConfigurationError and TrackingUnavailable before anything is paid.
+    """
+    from runner.sweeps.launch import remember, show
+    from runner.sweeps.parts import Data
+    from runner.sweeps.sweep import drop_duplicates, outcome_of, sweep_id
+    from runner.sweeps.tracked import TrackedSweep
+
+    distinct, duplicates = drop_duplicates(jobs)
+    data = Data()
+    problems = data.problems(distinct)
+    if problems:
+        raise ConfigurationError(problems)
+    started_at = now()
+    identity = sweep_id(distinct, started_at)
+    begun = TrackedSweep.open(distinct, data, home(), sweep_id=identity, duplicates=duplicates)
+    begun.let_go()
+    os.environ[VARIABLE] = f"{identity}:{begun.parent}"
+    try:
+        yield
+    finally:
+        del os.environ[VARIABLE]
+        runs = tuple(_stored(job) for job in distinct)
+        result = SweepResult(
+            id=identity,
+            name=distinct[0].config.name,
+            runs=runs,
+            status=_status(runs),
+            started_at=started_at,
+            finished_at=now(),
+            duplicates=duplicates,
+        )
+        outcome = outcome_of(result)
+        ended = TrackedSweep.rejoin(distinct, data, home(), parent=begun.parent)
+        ended.finish(result, outcome.summaries, None)
+        remember(outcome)
+        show(outcome)
+
+
+def _stored(job: Job) -> RunResult:
+    """What the job left in the home, under the name it has in this sweep."""
+    from dataclasses import replace
+
+    from runner.sweeps.stored import load_job
+
+    try:
+        found = load_job(home(), job.key)
+    except ConfigurationError:
+        return RunResult(job.key, job.name, RunStatus.FAILED, "it left no results", {}, ())
+    return replace(found, name=job.name)
+
+
+def _status(runs: Sequence[RunResult]) -> RunStatus:
+    return RunStatus.COMPLETE if all(run.status is RunStatus.COMPLETE for run in runs) else RunStatus.INCOMPLETE
