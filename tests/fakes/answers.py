@@ -22,12 +22,17 @@ _STOP = frozenset(
         "this to was what when where which who why will with you your must may should would could about any not no",
     )
 )
-_SECTION = re.compile(
-    r"<(question|context|answer|reference)\b[^<>]*>(.*?)</\1\b[^<>]*>|"
-    r"^[\s#*=\[-]*(?:BEGIN )?(question|context|answer|reference)\b[^\n:]*:?[ \t]*\n?(.*?)"
-    r"(?=^[\s#*=\[-]*(?:BEGIN |END )?(?:question|context|answer|reference)\b|\Z)",
-    re.IGNORECASE | re.DOTALL | re.MULTILINE,
+_NAMES = "question|context|answer|reference"
+_MARKED = re.compile(
+    # <<<ANSWER 1a2b>>> … <<<END OF ANSWER 1a2b>>>, or <answer> … </answer>
+    rf"<<<({_NAMES})( \w+)?>>>\n(.*?)\n<<<END OF \1\2>>>|<({_NAMES})\b[^<>]*>(.*?)</\4\b[^<>]*>",
+    re.IGNORECASE | re.DOTALL,
 )
+_LABELS = {
+    "passage": "context", "passages": "context", "context": "context", "statement": "answer", "answer": "answer",
+    "student's answer": "answer", "correct answer": "reference", "reference": "reference", "question": "question",
+}  # fmt: skip
+_LABEL = re.compile(rf"^({'|'.join(_LABELS)}):[ \t]*\n?", re.IGNORECASE | re.MULTILINE)
 _YES_NO = re.compile(r"\byes\b\W{0,3}(?:or|/)\W{0,3}\bno\b", re.IGNORECASE)
 
 
@@ -74,12 +79,18 @@ def input_tokens(body: Mapping[str, Any]) -> int:
 
 
 def sections(prompt: str) -> dict[str, str]:
-    """The delimited inputs of a judge's prompt by name; where a name comes twice the last one counts."""
+    """The inputs of a judge's prompt by name, between marks, in tags or after labels; of two the last one counts."""
     found: dict[str, str] = {}
-    for match in re.finditer(_SECTION, prompt):
-        name = (match[1] or match[3]).lower()
-        text = match[2] if match[1] else match[4]
-        found[name] = text.strip()
+    for match in re.finditer(_MARKED, prompt):
+        found[(match[1] or match[4]).lower()] = (match[3] if match[1] else match[5]).strip()
+    if found:
+        return found
+    before, _, last = prompt.rstrip().rpartition("\n\n")
+    labelled = before if re.search(_YES_NO, last) else prompt
+    places = list(re.finditer(_LABEL, labelled))
+    ends = [place.start() for place in places[1:]] + [len(labelled)]
+    for place, end in zip(places, ends, strict=False):
+        found[_LABELS[place[1].lower()]] = labelled[place.end() : end].strip()
     return found
 
 
@@ -93,12 +104,14 @@ def generated(prompt: str) -> str:
         question, rest = asked[-1][1], prompt[: asked[-1].start()]
     else:
         question, _, rest = prompt.rpartition("\n\n")[::-1]
-    context = re.search(r"<context\b[^<>]*>(.*?)</context\b|\bcontext\s*:\s*(.*)", rest, re.IGNORECASE | re.DOTALL)
+    context = re.search(
+        r"<context\b[^<>]*>(.*?)</context\b|\b(?:context|passages)\s*:\s*(.*)", rest, re.IGNORECASE | re.DOTALL
+    )
     if context:
         rest = context[1] or context[2] or ""
     wanted = words(question)
     best, best_shared = ABSTENTION, 0
-    for sentence in sentences(rest):
+    for sentence in sentences(re.sub(r"^\[\d+\] ", "", rest, flags=re.MULTILINE)):
         shared = len(wanted & words(sentence))
         if shared > best_shared and len(sentence.split()) >= 4:
             best, best_shared = sentence, shared

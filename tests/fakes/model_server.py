@@ -14,10 +14,8 @@ import asyncio
 import hashlib
 import json
 import threading
-import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Self
 
 from aiohttp import web
@@ -25,43 +23,12 @@ from aiohttp import web
 from tests.fakes import replies
 from tests.fakes.answers import prompt_of
 from tests.fakes.faults import Fault, Rule, draw, fault, http_answer
+from tests.fakes.seen import Request, Seen, Tokens, canonical
 
 __all__ = ["ModelServer", "Request", "Tokens", "fault"]
 
 
-@dataclass(slots=True)
-class Request:
-    """One request as it came, and what became of it."""
-
-    number: int
-    path: str
-    headers: Mapping[str, str]
-    body: Mapping[str, Any]
-    at: float
-    """``time.monotonic`` of its arrival."""
-    attempt: int
-    """0-based among the requests with the same path and body."""
-    fault: str = ""
-    status: int = 0
-    """HTTP status sent; 0 where none was (hang, client gone, connection refused)."""
-    input_tokens: int = 0
-    """Billed; 0 for an HTTP error."""
-    output_tokens: int = 0
-    delivered: bool = False
-    """False where the client cannot have read the whole answer."""
-
-    @property
-    def model(self) -> str:
-        return str(self.body.get("model", ""))
-
-
-@dataclass(frozen=True, slots=True)
-class Tokens:
-    input: int
-    output: int
-
-
-class ModelServer:
+class ModelServer(Seen):
     """The server in a thread of its own. ``base_url`` ends in ``/v1``."""
 
     def __init__(
@@ -79,13 +46,13 @@ class ModelServer:
     ) -> None:
         """``models``: names that exist (others are 404; ``None``: all). ``refuses``: parameters by model that get a
         400. ``api_key``: other keys are 401. ``headers``: sent with every answer, such as ``x-ratelimit-…``."""
+        super().__init__()
         self.latency_s, self.seed, self.api_key, self.dimensions = latency_s, seed, api_key, dimensions
         self.models = None if models is None else list(models)
         self.refuses = {model: set(names) for model, names in (refuses or {}).items()}
         self.shape = shape or replies.Shape()
         self.headers = dict(headers or {})
         self._port = port
-        self._lock = threading.Lock()
         self._loop = asyncio.new_event_loop()
         self._rules: list[Rule] = []
         self._queue: deque[Fault | None] = deque()
@@ -94,10 +61,7 @@ class ModelServer:
     def reset(self) -> None:
         """Forget all requests, rules and queued replies; settings stay."""
         with self._lock:
-            self.requests: list[Request] = []
-            self.in_flight = 0
-            self.in_flight_max = 0
-            self._attempts: Counter[str] = Counter()
+            self._forget()
             self._rules.clear()
             self._queue.clear()
 
@@ -113,38 +77,6 @@ class ModelServer:
         """Add a rule; conditions as in ``Rule``: probability, model, contains, path, times, first_attempts."""
         with self._lock:
             self._rules.append(Rule(fault(what) if isinstance(what, str) else what, **conditions))
-
-    # -- what was counted
-
-    def count(self, *, path: str | None = None, model: str | None = None, fault: str | None = None) -> int:
-        """How many requests came, of this path's end, model and fault kind (``""``: without a fault)."""
-        return len(self.select(path=path, model=model, fault=fault))
-
-    def select(self, *, path: str | None = None, model: str | None = None, fault: str | None = None) -> list[Request]:
-        with self._lock:
-            return [
-                request
-                for request in self.requests
-                if (path is None or request.path.endswith(path))
-                and (model is None or request.model == model)
-                and (fault is None or request.fault == fault)
-            ]
-
-    def by_model(self) -> dict[str, int]:
-        with self._lock:
-            return dict(Counter(request.model for request in self.requests))
-
-    def tokens(self, model: str | None = None, *, delivered: bool | None = True) -> Tokens:
-        """Billed tokens, of one model or all; ``delivered=False``: of answers that the client could not read to the end
-        (cut connections, clients that left), ``None``: both."""
-        chosen = self.select(model=model)
-        if delivered is not None:
-            chosen = [request for request in chosen if request.delivered is delivered]
-        return Tokens(sum(r.input_tokens for r in chosen), sum(r.output_tokens for r in chosen))
-
-    def unique(self, path: str | None = None) -> int:
-        """How many different (path, body) pairs came."""
-        return len({(r.path, canonical(r.body)) for r in self.select(path=path)})
 
     # -- running
 
@@ -213,7 +145,7 @@ class ModelServer:
 
     async def _handle(self, http: web.Request) -> web.StreamResponse:
         body = json.loads(await http.read())
-        entry = self._enter(http, body)
+        entry = self._enter(http.path, http.headers, body)
         try:
             chosen = self._refused(http, body) or self._choose(entry)
             entry.fault = chosen.kind if chosen and chosen.kind != "ok" else ""
@@ -221,18 +153,6 @@ class ModelServer:
         finally:
             with self._lock:
                 self.in_flight -= 1
-
-    def _enter(self, http: web.Request, body: Mapping[str, Any]) -> Request:
-        with self._lock:
-            key = f"{http.path} {canonical(body)}"
-            attempt = self._attempts[key]
-            self._attempts[key] += 1
-            number = len(self.requests)
-            entry = Request(number, http.path, dict(http.headers), body, time.monotonic(), attempt)
-            self.requests.append(entry)
-            self.in_flight += 1
-            self.in_flight_max = max(self.in_flight_max, self.in_flight)
-            return entry
 
     def _refused(self, http: web.Request, body: Mapping[str, Any]) -> Fault | None:
         """What this server never accepts, whatever the rules say."""
@@ -322,10 +242,6 @@ class ModelServer:
         if http.transport is not None:
             http.transport.abort()
         raise asyncio.CancelledError
-
-
-def canonical(body: Mapping[str, Any]) -> str:
-    return json.dumps(body, sort_keys=True)
 
 
 if __name__ == "__main__":

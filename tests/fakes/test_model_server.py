@@ -17,7 +17,7 @@ import httpx
 import openai
 import pytest
 
-from tests.fakes.answers import ABSTENTION
+from tests.fakes.answers import ABSTENTION, support
 from tests.fakes.faults import KINDS
 from tests.fakes.model_server import ModelServer, Tokens, fault
 from tests.fakes.replies import Shape
@@ -67,6 +67,20 @@ def test_verdicts_follow_the_overlap_of_answer_and_context(model_server: ModelSe
     bad = judge(model_server, "Parking permits cost ninety dollars.")["score"]
     assert (good, bad) == (5, 1)
     assert 1 < mixed < 5
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "<context>\n{c}\n</context>\n<answer>{a}</answer>",
+        "<<<CONTEXT 1a2b>>>\n{c}\n<<<END OF CONTEXT 1a2b>>>\n\n<<<ANSWER 1a2b>>>\n{a}\n<<<END OF ANSWER 1a2b>>>",
+        "Passage:\n{c}\n\nStatement: {a}\n\nIs it true? Answer yes or no.",
+        "Check.\n\nQuestion: When?\nCorrect answer: {c}\nStudent's answer: {a}\n\nIs it right? Answer yes or no.",
+    ],
+)
+def test_judges_prompts_of_many_forms_are_understood(form: str) -> None:
+    assert support(form.format(c="Grades are final.", a="Grades are final.")) == 1
+    assert support(form.format(c="Grades are final.", a="Parking costs ninety dollars.")) == 0
 
 
 def test_usage_is_characters_over_four(model_server: ModelServer) -> None:
