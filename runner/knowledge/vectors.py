@@ -163,7 +163,11 @@ class VectorStore:
         return found
 
     def save(self, new: Mapping[str, Stored]) -> None:
-        """Keep vectors; those of texts that are stored already stay as they are."""
+        """Keep vectors; those of texts that are stored already stay as they are.
+
+        Raises ``StorageError`` where their dimension is not the one of the stored vectors: then the model behind the
+        same name has changed, and the two must not be mixed.
+        """
         rows = [
             (
                 text_hash(text),
@@ -174,12 +178,23 @@ class VectorStore:
         ]
         try:
             with self._open() as database:
+                first = database.execute("SELECT length(vector) FROM vectors LIMIT 1").fetchone()
+                sizes = {len(vector) for _, vector, _ in rows} | {int(first[0]) if first else 0} - {0}
+                if len(sizes) > 1:
+                    raise self._changed(sorted(size // 4 for size in sizes))
                 database.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?, ?)", rows)
         except sqlite3.Error as error:
             raise self._failed(error) from error
 
     def _open(self) -> _Connection:
         return _Connection(self.path)
+
+    def _changed(self, dimensions: Sequence[int]) -> StorageError:
+        found = " and ".join(str(dimension) for dimension in dimensions)
+        return StorageError(
+            f"{self.path}: vectors of {found} dimensions under one embedder's name: the model that its server runs has "
+            "changed. Name the new model otherwise, or delete this file to embed everything again."
+        )
 
     def _failed(self, error: Exception) -> StorageError:
         return StorageError(f"{self.path}: vectors cannot be stored ({error}); check free space and permissions.")

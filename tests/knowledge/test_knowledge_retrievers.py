@@ -145,6 +145,33 @@ def test_a_build_that_was_killed_leaves_no_half_index(home: Path) -> None:
     assert results[0].retrieved[0].chunk.document_id == "d0"
 
 
+def test_a_build_that_was_killed_with_signal_9_goes_on_with_the_missing_chunks(home: Path) -> None:
+    script = f"""
+import asyncio, os, signal
+from pathlib import Path
+from tests.knowledge.test_knowledge_retrievers import *
+
+class Killed(WordVectors):
+    async def embed(self, texts):
+        if len(self.batches) == 2:
+            await asyncio.sleep(0.5)
+            os.kill(os.getpid(), signal.SIGKILL)
+        return await super().embed(texts)
+
+home = Path({str(home)!r})
+embedder = Embedder(Killed(batch_size=4), home / "vectors")
+asyncio.run(open_retriever(Config(), chunks_of(DOCUMENTS), embedder, home))
+"""
+    ended = subprocess.run([sys.executable, "-c", script], cwd=Path(__file__).parents[2], check=False)
+    assert ended.returncode == -9
+    results, backend = asyncio.run(retrieve(home))
+    assert backend.batches[0] == [document.text for document in DOCUMENTS[8:]]
+    assert results[0].retrieved[0].chunk.document_id == "d0"
+    left = [path.name for path in (home / "index").iterdir() if path.is_dir()]
+    assert len(left) == 1
+    assert not left[0].startswith("tmp-")
+
+
 def test_a_damaged_index_says_what_to_delete(home: Path) -> None:
     asyncio.run(retrieve(home))
     (folder,) = (path for path in (home / "index").iterdir() if path.is_dir())

@@ -101,6 +101,16 @@ def test_symptom_69_vectors_of_two_embedders_are_never_mixed(tmp_path: Path) -> 
     assert len(list(tmp_path.glob("*.db"))) == 2
 
 
+def test_symptom_69_another_model_behind_the_same_name_is_noticed(tmp_path: Path) -> None:
+    class Larger(Counting):
+        async def embed(self, texts: Sequence[str]) -> tuple[NDArray[np.float32], list[Call]]:
+            return np.ones((len(texts), 16), dtype=np.float32), []
+
+    asyncio.run(Embedder(Counting(), tmp_path).embed(["a"]))
+    with pytest.raises(StorageError, match="vectors of 8 and 16 dimensions"):
+        asyncio.run(Embedder(Larger(), tmp_path).embed(["a", "b"]))
+
+
 def test_tasks_that_ask_for_the_same_texts_at_once_pay_once(tmp_path: Path) -> None:
     backends = [Counting() for _ in range(5)]
 
