@@ -86,11 +86,7 @@ class ModelJudge:
         verdict = Verdict(status=VerdictStatus.FAILED, raw=reply.text, repeat=request.repeat, calls=calls)
         if not reply.ok:
             return replace(verdict, reason=reply.reason, detail=reply.detail), None
-        if "top_logprobs" in reply.call.requested or "logprobs" in reply.call.requested:
-            raise JobStopped(
-                f"judges.{self.name}: {self._judge.model} gives no log probabilities, which scoring=probability needs; "
-                f"say judges.{self.name}.scoring=verdict"
-            )
+        check_log_probabilities(self.name, self._judge, reply)
         reading = self._mode.read(self._judge.rubric, reply)
         if isinstance(reading, Unreadable):
             return replace(verdict, reason=reading.reason, detail=reading.detail), reading
@@ -103,6 +99,15 @@ class ModelJudge:
                 reasoning=reading.reasoning,
             ),
             None,
+        )
+
+
+def check_log_probabilities(name: str, judge: Judge, reply: Reply) -> None:
+    """Ends the job where the model has refused log probabilities: no further call of this judge could be read."""
+    if not {"top_logprobs", "logprobs"}.isdisjoint(reply.call.requested):
+        raise JobStopped(
+            f"judges.{name}: {judge.model} gives no log probabilities, which scoring={judge.scoring} needs; "
+            f"say judges.{name}.scoring=verdict"
         )
 
 

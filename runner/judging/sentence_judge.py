@@ -19,7 +19,7 @@ from runner.config.schema import Judge
 from runner.judging import yes_no
 from runner.judging.combining import combine_verdicts, not_applicable
 from runner.judging.inputs import Inputs, Missing, gather
-from runner.judging.model_judge import side_by_side
+from runner.judging.model_judge import check_log_probabilities, side_by_side
 from runner.judging.rubrics import rubric_hash
 from runner.judging.scales import from_share, label_of
 from runner.judging.support import Support, support
@@ -61,7 +61,8 @@ class SentenceJudge:
         inputs = gather(self._judge.rubric, question, retrieved, answer)
         if isinstance(inputs, Missing) or self._says_nothing(inputs) or refusals_compared(inputs) is not None:
             return ()
-        return tuple(ask.request for ask in self._asks(inputs))
+        asks = self._asks(inputs)
+        return tuple(replace(ask.request, repeat=repeat) for repeat in range(self._judge.repeats) for ask in asks)
 
     async def score(self, question: Question, retrieved: tuple[Retrieved, ...], answer: Answer) -> Score:
         """The score of one answer; an answer that only refuses is not applicable, with the reason ``abstained``."""
@@ -73,20 +74,17 @@ class SentenceJudge:
             return self._not_applicable(Reason.ABSTAINED, "the answer only says that there is none")
         alike = refusals_compared(inputs)
         if alike is not None:
-            return self._combined(self._scored(inputs, *alike, Verdict(status=VerdictStatus.SCORED)))
+            return self._combined([self._scored(inputs, *alike, Verdict(status=VerdictStatus.SCORED))])
         asks = self._asks(inputs)
         with calling(stage=Stage.JUDGE):
-            replies: list[Reply] = await side_by_side(self._door.chat(ask.request) for ask in asks)
-        return self._combined(self._verdict(inputs, asks, replies))
+            return self._combined(
+                await side_by_side(self._verdict(inputs, asks, repeat) for repeat in range(self._judge.repeats))
+            )
 
-    def _combined(self, verdict: Verdict) -> Score:
+    def _combined(self, verdicts: list[Verdict]) -> Score:
+        judge = self._judge
         return combine_verdicts(
-            self.name,
-            self._judge.rubric,
-            [verdict],
-            how="mean",
-            model=self._judge.model,
-            content_hash=self.rubric_hash,
+            self.name, judge.rubric, verdicts, how=judge.combine, model=judge.model, content_hash=self.rubric_hash
         )
 
     def _not_applicable(self, reason: Reason, detail: str) -> Score:
@@ -107,10 +105,7 @@ class SentenceJudge:
         if inputs.passages:
             supports = [support(each, question, inputs.passages) for each in stating_sentences(answer)]
             return [
-                Ask(
-                    self._request(yes_no.statement(each.statement, question, best_passage(each, inputs.passages))), each
-                )
-                for each in supports
+                Ask(self._request(yes_no.statement(each.statement, question, each.passage)), each) for each in supports
             ]
         if "reference" in texts:
             return [Ask(self._request(yes_no.match(question, texts["reference"], answer)))]
@@ -126,11 +121,13 @@ class SentenceJudge:
             top_logprobs=yes_no.ALTERNATIVES,
         )
 
-    def _verdict(self, inputs: Inputs, asks: list[Ask], replies: list[Reply]) -> Verdict:
+    async def _verdict(self, inputs: Inputs, asks: list[Ask], repeat: int) -> Verdict:
+        replies: list[Reply] = await side_by_side(self._door.chat(replace(ask.request, repeat=repeat)) for ask in asks)
         calls = tuple(reply.call for reply in replies)
         raw = "\n".join(reply.text for reply in replies)
-        verdict = Verdict(status=VerdictStatus.FAILED, raw=raw, calls=calls)
+        verdict = Verdict(status=VerdictStatus.FAILED, raw=raw, repeat=repeat, calls=calls)
         for reply in replies:
+            check_log_probabilities(self.name, self._judge, reply)
             # One token is all that was asked for, so ending there is no truncation as long as it can be read.
             if not reply.ok and not (reply.reason == Reason.TRUNCATED and reply.logprobs):
                 return replace(verdict, reason=reply.reason, detail=reply.detail)
@@ -176,11 +173,6 @@ def refusals_compared(inputs: Inputs) -> tuple[float, str] | None:
     if answer or expected:
         return 0.0, f"Only the {'answer' if answer else 'reference'} says that there is no answer."
     return None
-
-
-def best_passage(statement: Support, passages: tuple[str, ...]) -> str:
-    """The passage that holds the window in which the statement was found."""
-    return next((passage for passage in passages if all(w in passage for w in statement.window.split())), passages[0])
 
 
 def probability_of_yes(tokens: tuple[TokenChoice, ...]) -> float | None:

@@ -59,6 +59,8 @@ class Support:
     """Numbers, dates, months and names that are not where they should be, as a person reads them."""
     reversed: bool = False
     """Just one of statement and window is negated."""
+    passage: str = ""
+    """The passage that the window is from."""
 
     @property
     def explanation(self) -> str:
@@ -70,15 +72,16 @@ class Support:
 
 
 @lru_cache(maxsize=512)
-def _windows(passages: tuple[str, ...]) -> tuple[tuple[str, frozenset[str]], ...]:
-    found: dict[str, frozenset[str]] = {}
+def _windows(passages: tuple[str, ...]) -> tuple[tuple[str, frozenset[str], str], ...]:
+    """(window, its words, its passage), each window once."""
+    found: dict[str, tuple[frozenset[str], str]] = {}
     for passage in passages:
         parts = sentences(passage)
         for length in range(1, WINDOW + 1):
             for start in range(max(len(parts) - length + 1, 1)):
                 window = " ".join(parts[start : start + length])
-                found[window] = frozenset(content_words(window))
-    return tuple(found.items())
+                found.setdefault(window, (frozenset(content_words(window)), passage))
+    return tuple((window, held, passage) for window, (held, passage) in found.items())
 
 
 @lru_cache(maxsize=512)
@@ -120,12 +123,12 @@ def support(statement: str, question: str, passages: Sequence[str]) -> Support:
         claim, asked = [*claim, *asked], frozenset()
     windows = _windows(tuple(passages))
     everything = "\n".join(passages)
-    weights = dict(inverse_frequencies(window for window, _ in windows))
+    weights = dict(inverse_frequencies(window for window, _, _ in windows))
     unknown = max(weights.values(), default=1.0)
     weights.update({word: QUESTION_WEIGHT * weights.get(word, unknown) for word in asked if word in set(claim)})
     all_words = frozenset(content_words(everything))
-    scored = [(coverage(claim, held, weights), -len(window), window) for window, held in windows]
-    best, _, window = max(scored, default=(0.0, 0, ""))
+    scored = [(coverage(claim, held, weights), -len(window), window, passage) for window, held, passage in windows]
+    best, _, window, passage = max(scored, default=(0.0, 0, "", ""))
     # Words from other sentences of the passages count for something: answers join what stands apart.
     share = max(best, 0.8 * coverage(claim, all_words, weights))
     number_factor, no_numbers = _within(_facts(statement) - _facts(question), numbers(window), numbers(everything))
@@ -133,7 +136,7 @@ def support(statement: str, question: str, passages: Sequence[str]) -> Support:
     strange = _strange_names(statement, f"{everything}\n{question}")
     reversed_ = best >= 0.5 and _opposite(statement, claim, tuple(passages), weights)
     share *= min(number_factor, date_factor) * (UNKNOWN_NAME if strange else 1.0) * (OPPOSITE if reversed_ else 1.0)
-    return Support(share, statement, window, (*no_numbers, *no_dates, *strange), reversed_)
+    return Support(share, statement, window, (*no_numbers, *no_dates, *strange), reversed_, passage)
 
 
 def _strange_names(statement: str, known_from: str) -> tuple[str, ...]:

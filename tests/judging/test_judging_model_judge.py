@@ -215,6 +215,8 @@ def test_a_model_without_log_probabilities_is_named_with_the_remedy() -> None:
     refused = Reply("ok", '{"score": 4}', "", "", a_call(requested={"top_logprobs": "refused"}))
     with pytest.raises(JobStopped, match=r"judges\.judged\.scoring=verdict"):
         scored(judge("grounding_v1", scoring="probability"), QueuedDoor(refused), said("x"))
+    with pytest.raises(JobStopped, match=r"judges\.judged\.scoring=verdict"):
+        scored(judge("topicality_v2", scoring="sentences"), QueuedDoor(refused), said("x"))
 
 
 def yes(share: float) -> Reply:
@@ -322,3 +324,15 @@ def test_refusals_are_compared_with_the_reference_without_a_call(reference: str,
         door = QueuedDoor()
         score = scored(judge("reference_match_v1", **choices), door, said(answer), question)
         assert (score.status, score.label, door.requests) == ("scored", label, [])
+
+
+def test_statements_can_be_repeated_too() -> None:
+    door = QueuedDoor(yes(0.9), yes(0.5), yes(0.7))
+    configured = judge("topicality_v2", scoring="sentences", repeats=3, combine="median")
+    score = scored(configured, door, said("January 15."))
+    assert [request.repeat for request in door.requests] == [0, 1, 2]
+    assert [verdict.repeat for verdict in score.verdicts] == [0, 1, 2]
+    assert score.spread is not None
+    assert score.value == sorted(verdict.score or 0 for verdict in score.verdicts)[1]
+    opened = open_judge("j", configured, QueuedDoor())  # type: ignore[arg-type]
+    assert opened.requests(DEADLINE, CONTEXT, said("January 15.")) == tuple(door.requests)
