@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from runner.config import Job
 from runner.config.schema import Config
+from runner.judging import lint_rubric, rubric_name
 from runner.records import Question
 from runner.statistics.power import design_help
 
@@ -40,6 +41,9 @@ def job_warnings(config: Config) -> tuple[str, ...]:
                 f"{', '.join(kin)}: judge and generator are of one family ({family(config.generator.model)}), which "
                 "may favour its own style"
             )
+    for name, judge in config.judges.items():
+        unwise = (problem for problem in lint_rubric(judge.rubric) if problem.severity == "warning")
+        found.extend(f"judges.{name}: rubric {rubric_name(judge.rubric)}, {problem}" for problem in unwise)
     return tuple(found)
 
 

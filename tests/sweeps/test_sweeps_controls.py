@@ -32,3 +32,13 @@ def test_a_judge_that_cannot_be_trusted_ends_with_four_and_says_why(
 def test_a_sweep_has_no_controls(home: Path) -> None:
     with pytest.raises(ConfigurationError, match="one configuration"):
         main(["-m", "retriever.top_k=1,3"])
+
+
+def test_an_unwise_rubric_is_named_in_the_warnings() -> None:
+    from runner.config import compose_one
+    from runner.sweeps.warnings import job_warnings
+
+    assert not [each for each in job_warnings(compose_one(["stack=extractive"]).config) if "rubric" in each]
+    asks = "judges.topicality.rubric.instructions='Give a score, then the reasoning.'"
+    (warning,) = [each for each in job_warnings(compose_one(["stack=extractive", asks]).config) if "rubric" in each]
+    assert warning.startswith("judges.topicality: rubric topicality@2, instructions: asks for the value before")
