@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from runner.config import Job, check, compose_jobs, home
 from runner.errors import ConfigurationError, RunnerError
+from runner.findings import SweepComparison
 from runner.records import RunResult, RunStatus, SweepResult
 
 Result = TypeVar("Result")
@@ -39,6 +40,29 @@ def load(name: str) -> tuple[RunResult, ...]:
     from runner.sweeps.stored import load as load_stored
 
     return load_stored(home(), name)
+
+
+def compare(
+    *runs: str | RunResult,
+    metric: str | None = None,
+    baseline: str | None = None,
+    measure: str = "mean",
+    cluster_by: str = "gold",
+    margin: float | None = None,
+    seed: int = 7,
+) -> SweepComparison:
+    """Compares stored or given runs on one metric, question by question; costs nothing.
+
+    ``runs`` are results, or what ``load`` takes; ``metric`` is a judge's name (default: the first judge) or a retrieval
+    metric. ``compare(a, b).pairs[0].sentence`` is the verdict in words, ``.to_frame()`` a DataFrame, one row a pair.
+    The other arguments are those of ``runner.statistics.compare_sweep``. Raises ConfigurationError where there is
+    nothing to compare.
+    """
+    from runner.sweeps.comparing import compare_stored
+
+    return compare_stored(
+        runs, metric, baseline=baseline, measure=measure, cluster_by=cluster_by, margin=margin, seed=seed
+    )
 
 
 def _run(jobs: Sequence[Job], output_dir: Path | None, quiet: bool) -> SweepResult:

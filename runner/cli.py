@@ -30,10 +30,10 @@ VERBS: dict[str, Verb] = {
         takes_overrides=True,
     ),
     "ask": Verb("runner.sweeps.ask:main", "one question: answer, verdicts and chunks", takes_overrides=True),
-    "compare": Verb("runner.report.compare:main", "two or more stored runs, question by question; costs nothing"),
+    "compare": Verb("runner.sweeps.comparing:main", "two or more stored runs, question by question; costs nothing"),
     "report": Verb("runner.sweeps.reporting:main", "stored sweeps and runs again; costs nothing"),
-    "label": Verb("runner.report.label:main", "give human labels to stored answers"),
-    "calibrate": Verb("runner.report.calibrate:main", "how well the judges agree with human labels"),
+    "label": Verb("runner.sweeps.labelling:main", "give human labels to stored answers"),
+    "calibrate": Verb("runner.sweeps.calibrating:main", "how well the judges agree with human labels"),
     "questions": Verb(
         "runner.sweeps.drafting:main",
         "draft a question set from a knowledge base (--per-document N, --unanswerable N, accept FILE)",

@@ -8,17 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Decimal
 
-from rich import box
-from rich.cells import cell_len
-from rich.console import Console, ConsoleOptions, Group, RenderResult
-from rich.table import Table
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from runner.records import JudgeSummary, RunResult, RunStatus, RunSummary
+from runner.report.tables import table_or_blocks
 from runner.report.text import plain
-
-_PADDING = 2
-"""Characters between two columns of the wide table."""
 
 Row = tuple[RunResult, RunSummary]
 
@@ -43,12 +38,7 @@ class Leaderboard:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         header, rows = _columns([summary for _, summary in self._runs]), [_cells(run, self._runs) for run in self._runs]
-        used = [k for k in range(len(header)) if k == 0 or any(row[k] for row in rows)]
-        widths = [max(cell_len(line) for row in [header, *rows] for line in row[k].split("\n")) for k in used]
-        if sum(widths) + _PADDING * len(widths) <= options.max_width:
-            yield _table(header, rows, used)
-        else:
-            yield _blocks(header, rows, used)
+        yield table_or_blocks(header, rows, options.max_width)
         for note in _notes(self._runs):
             yield Text(note, style="yellow")
         for hint in self._hints:
@@ -109,26 +99,6 @@ def _score(judge: JudgeSummary | None) -> str:
     error = "" if judge.standard_error is None else f" ± {judge.standard_error:.2f}"
     passed = "" if judge.pass_rate is None else f"\n{judge.pass_rate:.0%} pass"
     return f"{judge.mean:.2f}{error} {counts}{passed}"
-
-
-def _table(header: list[str], rows: list[list[str]], used: list[int]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, _PADDING, 0, 0), pad_edge=False, show_edge=False)
-    for place in used:
-        justify = "left" if place == 0 else "right"
-        table.add_column(Text(header[place]), justify=justify, no_wrap=True)  # type: ignore[arg-type]
-    for row in rows:
-        table.add_row(*[Text(row[place], style="bold" if place == 0 else "") for place in used])
-    return table
-
-
-def _blocks(header: list[str], rows: list[list[str]], used: list[int]) -> Group:
-    """One block a job, for narrow terminals: wraps anywhere and loses nothing."""
-    lines: list[Text] = []
-    for row in rows:
-        lines.append(Text(row[0].replace("\n", " "), style="bold"))
-        for place in used[1:]:
-            lines.append(Text(f"  {header[place].splitlines()[0]}: {row[place].replace(chr(10), ', ') or 'none'}"))
-    return Group(*lines)
 
 
 def _notes(runs: Sequence[Row]) -> list[str]:

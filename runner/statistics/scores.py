@@ -141,7 +141,7 @@ class _Builder:
             self.found, self.ends = True, (0.0, 1.0)
             return SCORED, value, value >= 1.0, ""
         if self.metric.startswith(RETRIEVAL_PREFIX):
-            return NOT_APPLICABLE, 0.0, False, "no_gold"
+            return NOT_APPLICABLE, 0.0, False, "not_measured" if record.question.gold else "no_gold"
         return FAILED, 0.0, False, Reason.INTERRUPTED.value
 
     def _judged(self, score: Score) -> tuple[int, float, bool, str]:

@@ -1,0 +1,141 @@
+"""A comparison in the terminal: the sentence first, then where each job stands, then the pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.text import Text
+
+from runner.findings import Comparison, Interval, Measure, Standing, SweepComparison, Word
+from runner.report.tables import table_or_blocks
+from runner.report.text import plain
+
+MOST_PAIRS = 20
+"""Pairs shown; the rest are in the CSV file and the DataFrame."""
+_STYLES = {Word.BETTER: "green", Word.WORSE: "red", Word.EQUIVALENT: "cyan", Word.UNDECIDED: "yellow"}
+
+
+def render_comparison(sweep: SweepComparison) -> ComparisonView:
+    """What ``runner compare`` shows of one metric."""
+    return ComparisonView(sweep)
+
+
+class ComparisonView:
+    """A rich renderable of one metric over all jobs; for two jobs the one pair in full."""
+
+    def __init__(self, sweep: SweepComparison) -> None:
+        self._sweep = sweep
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        sweep, width = self._sweep, options.max_width
+        what = "pass rate" if sweep.measure == Measure.PASS_RATE else "mean"
+        yield Text(f"{plain(sweep.metric, True)} ({what}, {plain(sweep.family, True)})", style="bold")
+        if len(sweep.pairs) == 1:
+            yield from _pair_in_full(sweep.pairs[0])
+        else:
+            yield from (Text(plain(sentence)) for sentence in sweep.sentences)
+        yield table_or_blocks(_STANDING_HEADER, [_standing(one, sweep.measure) for one in sweep.standings], width)
+        if len(sweep.pairs) > 1:
+            shown = sorted(sweep.pairs, key=lambda pair: 2.0 if pair.p is None else pair.p)[:MOST_PAIRS]
+            yield table_or_blocks(_PAIR_HEADER, [_pair(pair) for pair in shown], width, left=2)
+            if len(sweep.pairs) > len(shown):
+                yield Text(f"… and {len(sweep.pairs) - len(shown)} more pairs (write all of them with --csv FILE)")
+        notes = dict.fromkeys(note for pair in sweep.pairs for note in pair.notes)
+        yield from (Text(plain(note), style="yellow") for note in list(notes)[:10])
+        yield Text(
+            "These are the judge's opinions; `runner calibrate` sets them against human labels."
+            if not sweep.metric.startswith("retrieval/")
+            else "Retrieval metrics count gold documents; no judge is in them.",
+            style="dim",
+        )
+
+
+def _pair_in_full(pair: Comparison) -> Iterator[Text]:
+    yield Text(plain(pair.sentence), style=_STYLES[pair.verdict])
+    if pair.p is not None:
+        exact = "exact" if pair.permutation_exact else "sampled"
+        second = "" if pair.p_permutation is None else f"; sign-flip permutation p = {_p(pair.p_permutation)} ({exact})"
+        yield Text(f"p = {_p(pair.p)} ({pair.method}){second}")
+    if pair.minimum_detectable is not None:
+        yield Text(f"this design shows a true difference of {pair.minimum_detectable:.3g} with 80 % power")
+    rates = pair.pass_rates
+    if rates is not None:
+        yield Text(
+            f"passes: both {rates.both}, only the first {rates.only_a}, only the second {rates.only_b}, neither "
+            f"{rates.neither}; difference {rates.difference * 100:+.1f} points {_interval(rates.interval, 100, 1)}, "
+            f"McNemar p = {_p(rates.p)}"
+        )
+
+
+_STANDING_HEADER = (
+    "job",
+    "scored/asked",
+    "n/a",
+    "failed",
+    "mean ± error",
+    "pass rate",
+    "may be best",
+    "P(best)",
+    "$/answer",
+    "$/correct",
+    "Pareto",
+)
+
+
+def _standing(one: Standing, measure: Measure) -> list[str]:
+    side, counts = one.side, one.side.counts
+    error = "" if side.standard_error is None else f" ± {side.standard_error:.3f}"
+    return [
+        plain(side.name, True),
+        f"{counts.scored}/{counts.asked}",
+        str(counts.not_applicable or ""),
+        f"{counts.failed} ({', '.join(f'{plain(r, True)} {n}' for r, n in counts.reasons.items())})"
+        if counts.failed
+        else "",
+        "none" if side.mean is None else f"{side.mean:.3f}{error}",
+        "none" if side.pass_rate is None else f"{side.pass_rate:.1%} {_interval(side.pass_interval, 100, 1)}",
+        "yes" if one.may_be_best else "",
+        "" if one.probability_best is None else f"{one.probability_best:.2f}",
+        _money(one.cost_per_answer),
+        f"{_money(one.cost_per_correct)} {_interval(one.cost_per_correct_interval, 1, 6)}".strip(),
+        "front" if one.on_pareto_front and one.cost_per_answer else "",
+    ]
+
+
+_PAIR_HEADER = ("job", "against", "n", "difference", "95 %", "all at once", "p", "Holm", "BH", "shows", "verdict")
+
+
+def _pair(pair: Comparison) -> list[str]:
+    factor, digits = (100, 1) if pair.measure == Measure.PASS_RATE else (1, 3)
+    clusters = "" if pair.clusters == pair.questions else f"/{pair.clusters}"
+    needed = "" if pair.questions_needed is None else f" (≈{pair.questions_needed:,})"
+    return [
+        plain(pair.a.name, True),
+        plain(pair.b.name, True),
+        f"{pair.questions}{clusters}",
+        "" if pair.difference is None else f"{pair.difference * factor:+.{digits}f}",
+        _interval(pair.interval, factor, digits),
+        _interval(pair.simultaneous, factor, digits),
+        _p(pair.p),
+        _p(pair.p_holm),
+        _p(pair.p_bh),
+        "" if pair.minimum_detectable is None else f"{pair.minimum_detectable * factor:.{digits}f}",
+        f"{pair.verdict.value}{needed}",
+    ]
+
+
+def _interval(interval: Interval | None, factor: float, digits: int) -> str:
+    return "" if interval is None else f"[{interval.low * factor:.{digits}f}, {interval.high * factor:.{digits}f}]"
+
+
+def _p(p: float | None) -> str:
+    if p is None:
+        return ""
+    return "<.0001" if p < 1e-4 else f"{p:.4f}"
+
+
+def _money(amount: float | None) -> str:
+    if amount is None:
+        return ""
+    return "$0" if amount == 0 else f"${amount:.2g}" if amount < 0.001 else f"${amount:.4f}"

@@ -1,0 +1,130 @@
+"""The verb ``compare`` and the function ``runner.compare``: stored runs, question by question, at no cost."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from runner.config import home
+from runner.errors import ConfigurationError, ExitCode
+from runner.findings import Measure, SweepComparison
+from runner.records import RunResult
+from runner.sweeps.stored import load
+
+EXAMPLES = 3
+
+
+def compare_stored(runs: Sequence[str | RunResult], metric: str | None, **options: Any) -> SweepComparison:
+    """What ``runner.compare`` does; ``options`` are those of ``statistics.compare_sweep``."""
+    from runner.statistics import compare_sweep
+
+    found = loaded(runs)
+    return compare_sweep(found, metric or judges_of(found)[0], **options)
+
+
+def loaded(runs: Sequence[str | RunResult]) -> list[RunResult]:
+    """The runs themselves, each once, in the order given."""
+    found = [one for run in runs for one in ((run,) if isinstance(run, RunResult) else load(home(), run))]
+    return list({run.job_key: run for run in found}.values()) if len(found) > 2 else found
+
+
+def judges_of(runs: Sequence[RunResult]) -> list[str]:
+    """All judges and panels of the runs. Raises ConfigurationError where there is none."""
+    names = list(dict.fromkeys(name for run in runs for record in run.records for name in record.scores))
+    if not names:
+        raise ConfigurationError("compare: these runs hold no scores; name a retrieval metric with --metric")
+    return names
+
+
+def main(argv: Sequence[str]) -> int:
+    """``runner compare RUN RUN ... [options]``; exit 0 whatever the verdicts (a gate decides on those)."""
+    parser = _parser()
+    asked = parser.parse_args(list(argv))
+    runs = loaded(asked.runs)
+    if asked.rubric:
+        runs = with_rubrics(runs, asked.rubric)
+    metrics = asked.metric or judges_of(runs)
+    from rich.console import Console
+
+    from runner.report.comparison import render_comparison
+    from runner.report.examples import render_examples
+
+    console = Console()
+    found = []
+    for metric in metrics:
+        sweep = compare_stored(
+            runs,
+            metric,
+            baseline=asked.baseline,
+            measure=asked.measure,
+            cluster_by=asked.cluster_by,
+            margin=asked.margin,
+            seed=asked.seed,
+        )
+        found.append(sweep)
+        console.print(render_comparison(sweep))
+        if len(runs) == 2 and asked.examples:
+            console.print(render_examples(runs[0], runs[1], metric, asked.examples))
+        console.print()
+    if asked.csv:
+        _write_csv(asked.csv, found)
+    if asked.json:
+        asked.json.write_text(json.dumps([_plain(sweep) for sweep in found], indent=2), encoding="utf-8")
+    return ExitCode.DONE
+
+
+def with_rubrics(runs: Sequence[RunResult], rubrics: Sequence[str]) -> list[RunResult]:
+    """The two of the runs that were judged by the two rubrics (``topicality_v1``, or ``topicality@1``)."""
+    wanted = [_rubric_key(rubric) for rubric in rubrics]
+    chosen = [[run for run in runs if rubric in _rubrics(run)] for rubric in wanted]
+    for rubric, fitting in zip(wanted, chosen, strict=True):
+        if len(fitting) != 1:
+            known = ", ".join(sorted({name for run in runs for name in _rubrics(run)}))
+            raise ConfigurationError(
+                f"--rubric {rubric}: {len(fitting)} of these runs were judged by it, one is needed; rubrics: {known}"
+            )
+    return [fitting[0] for fitting in chosen]
+
+
+def _rubric_key(name: str) -> str:
+    identifier, mark, version = name.rpartition("_v")
+    return f"{identifier}@{version}" if mark and version.isdigit() else name
+
+
+def _rubrics(run: RunResult) -> set[str]:
+    return {score.rubric for record in run.records for score in record.scores.values()}
+
+
+def _write_csv(path: Path, found: Sequence[SweepComparison]) -> None:
+    import pandas
+
+    pandas.concat([sweep.to_frame() for sweep in found]).to_csv(path, index=False)
+
+
+def _plain(sweep: SweepComparison) -> dict[str, object]:
+    import dataclasses
+
+    return dataclasses.asdict(sweep)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="runner compare", description=__doc__)
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="job keys, run names or the id of a sweep")
+    parser.add_argument("--metric", action="append", help="a judge, or retrieval/hit_rate_at_3 (default: every judge)")
+    parser.add_argument("--baseline", help="compare all with this run, instead of all pairs")
+    parser.add_argument("--measure", choices=[one.value for one in Measure], default="mean")
+    parser.add_argument("--cluster-by", default="gold", help="gold, question, or a metadata field of the questions")
+    parser.add_argument(
+        "--margin", type=float, help="differences up to this do not matter (default: 5 %% of the scale)"
+    )
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument(
+        "--rubric", nargs=2, metavar="RUBRIC", help="the two runs judged by these, such as topicality_v1"
+    )
+    parser.add_argument("--examples", type=int, default=EXAMPLES, help="questions to show where two runs differ most")
+    parser.add_argument("--csv", type=Path, help="write every pair as a row")
+    parser.add_argument("--json", type=Path, help="write everything")
+    return parser

@@ -1,0 +1,62 @@
+"""``runner compare`` and ``runner.compare`` on runs that a real sweep stored: no call, names as a user gives them."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+import runner
+from runner.errors import ConfigurationError, ExitCode
+from runner.sweeps.comparing import main
+from tests.fakes.model_server import ModelServer
+from tests.sweeps.driving import run
+
+pytestmark = pytest.mark.usefixtures("home")
+
+
+@pytest.fixture
+def sweep_id(model_server: ModelServer, home: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    assert run(model_server, "-m", "retriever.top_k=1,3", "questions.limit=6") == ExitCode.DONE
+    capsys.readouterr()
+    (path,) = (home / "sweeps").glob("*.json")
+    return path.stem
+
+
+def test_a_sweep_is_compared_by_its_id_without_a_call(
+    sweep_id: str, model_server: ModelServer, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    before = len(model_server.requests)
+    table, whole = tmp_path / "pairs.csv", tmp_path / "all.json"
+    assert main([sweep_id, "--csv", str(table), "--json", str(whole)]) == ExitCode.DONE
+    shown = capsys.readouterr().out
+    assert "grounding (mean, all pairs)" in shown
+    assert "top_k=1" in shown
+    assert "6/6" in shown
+    assert "pass turned on" in shown
+    assert len(model_server.requests) == before
+    with table.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["metric"] for row in rows} >= {"grounding", "topicality"}
+    assert json.loads(whole.read_text(encoding="utf-8"))[0]["pairs"][0]["questions"] == 6
+
+
+def test_the_python_function_returns_the_dataclass_and_a_frame(sweep_id: str) -> None:
+    found = runner.compare(sweep_id, metric="grounding")
+    assert found.pairs[0].questions == 6
+    assert len(found.to_frame()) == 1
+    runs = runner.load(sweep_id)
+    assert runner.compare(*runs, metric="grounding") == found
+    longer = runner.compare(sweep_id, metric="retrieval/recall_at_3").pairs[0]
+    assert longer.verdict == "undecided", "only one of the two lists has three places"
+    assert longer.questions == 0
+
+
+def test_one_run_or_an_unknown_metric_is_refused_in_a_sentence(sweep_id: str) -> None:
+    (first, _) = runner.load(sweep_id)
+    with pytest.raises(ConfigurationError, match="at least two runs"):
+        main([first.job_key])
+    with pytest.raises(ConfigurationError, match="no run has it"):
+        main([sweep_id, "--metric", "fluency"])
