@@ -14,7 +14,7 @@ from runner.calls.capabilities import Capabilities
 from runner.calls.events import summary_of
 from runner.calls.flights import Flight, Flights
 from runner.calls.ledger import Attempt, Found, Ledger
-from runner.calls.limits import Limiters
+from runner.calls.limits import Limiter, Limiters
 from runner.calls.purse import Purse
 from runner.calls.redaction import Redactor
 from runner.calls.replies import parsed
@@ -68,12 +68,9 @@ class Attempts:
             while True:
                 self._check(flight.ask)
                 plan.number += 1
-                result, attempt = await self._try(flight, plan)
-                wait_s = self._wait_for_next(flight, plan, result.outcome, attempt)
-                landed = wait_s is None
-                self._note(flight, attempt)
-                await self._ledger.land(attempt, _first_row(flight.ask, attempt), release=landed)
+                result, attempt, wait_s = await self._try(flight, plan)
                 if wait_s is None:
+                    landed = True
                     return self._end(flight, result, attempt)
                 await asyncio.sleep(wait_s)
         finally:
@@ -87,8 +84,11 @@ class Attempts:
         if unknown is not None:
             raise JobStopped(unknown)
 
-    async def _try(self, flight: Flight, plan: _Plan) -> tuple[Result, Attempt]:
-        """One try on the wire: money set aside, a place among the calls under way, the request, its price."""
+    async def _try(self, flight: Flight, plan: _Plan) -> tuple[Result, Attempt, float | None]:
+        """One try: money set aside, a place among the calls under way, the request, its row on disk.
+
+        Returns with it the seconds until the next try; ``None``: there is none, and the claim is given back.
+        """
         ask = flight.ask
         limit = ask.limit * 2 if plan.doubled and ask.limit is not None else ask.limit
         refused = self._refused(ask)
@@ -100,7 +100,7 @@ class Attempts:
             ask.endpoint.provider, ask.model, input_bytes=sent.size, limit=sent.limit, at=datetime.now(UTC)
         )
         one = Try(ask, plan.number, sent, hold, plan.doubled)
-        cost: Decimal | None = _NOTHING
+        attempt: Attempt | None = None
         try:
             # About four bytes make a token; what is reserved of the minute is put right afterwards.
             async with limiter.slot(sent.size // 4 + (sent.limit or 0)) as slot:
@@ -109,27 +109,26 @@ class Attempts:
                     # Learned from another call while this one waited for its place.
                     one.sent = prepare(ask, limit, self._rules.metadata, self._capabilities)
                 one.start()
-                cost = None
                 flight.on_wire = True
                 result = await self._send(one)
-                flight.on_wire = False
                 if result.usage is not None:
                     slot.used(result.usage.input_tokens + result.usage.output_tokens)
-            if result.reply is not None:
-                limiter.learn(result.reply.headers)
-            if result.outcome.slow_down:
-                limiter.slowed(result.outcome.retry_after_s)
-            elif result.outcome.kind is Kind.OK:
-                limiter.recovered()
-            attempt = self._scribe.received(one, result, will_adapt=self._will_adapt(plan, ask, result.outcome))
-            cost = cost_of(attempt)
-            return result, attempt
+                _tell(limiter, result)
+                attempt = self._scribe.received(one, result, will_adapt=self._will_adapt(plan, ask, result.outcome))
+                wait_s = self._wait_for_next(flight, plan, result.outcome, attempt)
+                self._note(flight, attempt)
+                self._purse.settle(hold, cost_of(attempt))
+                # The place is kept until the reply is on disk: whenever the process is killed, no more than the
+                # allowed number of calls can have been paid for in vain.
+                await self._ledger.land(attempt, _first_row(ask, attempt), release=wait_s is None)
+            return result, attempt, wait_s
         except asyncio.CancelledError:
-            self._give_up(flight, one)
+            if attempt is None:
+                self._give_up(flight, one)
             raise
         finally:
             flight.on_wire = False
-            self._purse.settle(hold, cost)
+            self._purse.settle(hold, _NOTHING if one.started_at is None else None)
 
     def _refused(self, ask: Ask) -> frozenset[str]:
         return self._capabilities.refused(ask.endpoint.provider, ask.model, server=ask.endpoint.base_url)
@@ -215,6 +214,16 @@ class Attempts:
         attempt = self._scribe.given_up(one, flight.cancelled_for)
         self._note(flight, attempt)
         self._ledger.land_soon(attempt, _first_row(one.ask, attempt), release=None)
+
+
+def _tell(limiter: Limiter, result: Result) -> None:
+    """Let the limiter know how the server took a request."""
+    if result.reply is not None:
+        limiter.learn(result.reply.headers)
+    if result.outcome.slow_down:
+        limiter.slowed(result.outcome.retry_after_s)
+    elif result.outcome.kind is Kind.OK:
+        limiter.recovered()
 
 
 def _first_row(ask: Ask, attempt: Attempt) -> dict[str, object] | None:

@@ -28,10 +28,11 @@ _ASK_AGAIN_S = 0.1
 class Hold:
     """Money set aside for one attempt."""
 
-    __slots__ = ("_reservation", "name", "worst")
+    __slots__ = ("_reservation", "name", "settled", "worst")
 
     def __init__(self, reservation: Reservation, worst: Decimal | None, name: str | None) -> None:
         self._reservation = reservation
+        self.settled = False
         self.worst = worst
         """US dollars at most; ``None``: price unknown."""
         self.name = name
@@ -116,9 +117,15 @@ class Purse:
             self.settle(Hold(done.result(), worst, name), _NOTHING)
 
     def settle(self, hold: Hold, actual: Decimal | None) -> None:
-        """The attempt cost ``actual``; ``None``: nobody knows, so it counts at its worst case. Does not wait."""
+        """The attempt cost ``actual``; ``None``: nobody knows, so it counts at its worst case. Does not wait.
+
+        Only the first word counts, so that a last one can be said in every case.
+        """
+        if hold.settled:
+            return
+        hold.settled = True
         hold.settle(actual)
-        if hold.name is None:
+        if hold.name is None or self._ledger.failed is not None:
             return
         cost = hold.worst if actual is None else actual
         name, amount = hold.name, cost or _NOTHING

@@ -1,6 +1,6 @@
 """A process with a door of its own: asks COUNT questions and prints each answer. Started, and killed, by tests.
 
-    python -m tests.calls.door_process HOME BASE_URL COUNT CONCURRENCY [CAP SWEEP]
+python -m tests.calls.door_process HOME BASE_URL COUNT CONCURRENCY [CAP SWEEP]
 """
 
 from __future__ import annotations

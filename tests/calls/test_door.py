@@ -104,9 +104,7 @@ def test_the_question_and_the_key_are_no_part_of_the_call(
         ("bad_request", "http_400"),
     ],
 )
-def test_a_received_failure_is_kept_and_replayed(
-    kind: str, reason: str, model_server: ModelServer, home: Path
-) -> None:
+def test_a_received_failure_is_kept_and_replayed(kind: str, reason: str, model_server: ModelServer, home: Path) -> None:
     model_server.when(kind)
 
     def once(**settings: bool) -> Reply:

@@ -64,9 +64,7 @@ def test_a_ledger_of_a_newer_program_is_refused_and_left_alone(home: Path) -> No
 
 def test_an_older_ledger_is_brought_up_to_date(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     open_engine(None, home)[0].dispose()
-    monkeypatch.setattr(
-        "runner.calls.ledger.migrations.MIGRATIONS", (*MIGRATIONS, ("CREATE TABLE later (x INTEGER)",))
-    )
+    monkeypatch.setattr("runner.calls.ledger.migrations.MIGRATIONS", (*MIGRATIONS, ("CREATE TABLE later (x INTEGER)",)))
     open_engine(None, home)[0].dispose()
     assert rows(home, "version", table="schema_version") == [(len(MIGRATIONS) + 1,)]
     assert rows(home, "x", table="later") == []
