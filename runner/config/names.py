@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 SEPARATOR = " · "
 _LONGEST = 200
+_SILENT = ("endpoint", "prices", "budget", "tracking", "launch", "calls", "questions", "experiment", "on_error", "hydra")
+"""Beginnings of keys that say little about what a single run is; a sweep names whatever differs."""
 
 
 def job_names(overrides: Sequence[Sequence[str]], fallback: str) -> tuple[str, ...]:
@@ -16,7 +18,10 @@ def job_names(overrides: Sequence[Sequence[str]], fallback: str) -> tuple[str, .
     """
     parsed = [dict(_split(override) for override in job) for job in overrides]
     keys = list(dict.fromkeys(key for job in parsed for key in job))
-    differing = keys if len(parsed) == 1 else [key for key in keys if len({job.get(key) for job in parsed}) > 1]
+    if len(parsed) == 1:
+        differing = [key for key in keys if not key.startswith(_SILENT)]
+    else:
+        differing = [key for key in keys if len({job.get(key) for job in parsed}) > 1]
     names = [SEPARATOR.join(_label(key, job[key]) for key in differing if key in job)[:_LONGEST] for job in parsed]
     names = [name or fallback for name in names]
     seen: Counter[str] = Counter()
