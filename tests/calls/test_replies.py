@@ -21,9 +21,28 @@ from tests.calls.calls_helpers import MODEL, ask, with_door
 
 leaves = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
 names = st.sampled_from(
-    ["choices", "message", "content", "finish_reason", "refusal", "logprobs", "usage", "model", "output", "type",
-     "text", "token", "logprob", "top_logprobs", "prompt_tokens", "completion_tokens", "error", "incomplete_details", "reason"]
-)  # fmt: skip
+    [
+        "choices",
+        "message",
+        "content",
+        "finish_reason",
+        "refusal",
+        "logprobs",
+        "usage",
+        "model",
+        "output",
+        "type",
+        "text",
+        "token",
+        "logprob",
+        "top_logprobs",
+        "prompt_tokens",
+        "completion_tokens",
+        "error",
+        "incomplete_details",
+        "reason",
+    ]
+)
 shapes = st.recursive(
     leaves, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=5), max_leaves=25
 )
