@@ -10,6 +10,7 @@ import os
 import shutil
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,17 +46,26 @@ def index_key(chunks: Sequence[Chunk], identity: str) -> str:
     return digest.hexdigest()[:32]
 
 
+@dataclass(frozen=True, slots=True)
+class OpenCollection:
+    """A collection of Chroma that this process has open, with the lock that its users share."""
+
+    client: Any
+    collection: Any
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
 class Index:
     """A complete index. Only read; safe to share between threads."""
 
-    def __init__(self, key: str, collection: Any, chunks: Sequence[Chunk], calls: tuple[Call, ...]) -> None:
+    def __init__(self, key: str, opened: OpenCollection, chunks: Sequence[Chunk], calls: tuple[Call, ...]) -> None:
         self.key = key
         self.calls = calls
         """The calls that embedded the chunks, one entry a call."""
         self._places = {chunk.id: place for place, chunk in enumerate(chunks)}
         self._ids = [chunk.id for chunk in chunks]
-        self._lock = threading.Lock()
-        self._collection = collection
+        self._lock = opened.lock
+        self._collection = opened.collection
 
     def query(self, vectors: NDArray[np.float32], count: int, where: Mapping[str, Any]) -> list[Hits]:
         """The nearest ``count`` chunks of each vector by cosine similarity, among those whose metadata fits ``where``.
@@ -105,8 +115,8 @@ async def open_index(home: Path, chunks: Sequence[Chunk], embedder: Embedder) ->
                 paid = await _build(folder, chunks, embedder)
     try:
         stored = await asyncio.to_thread(_stored_calls, folder)
-        collection = await asyncio.to_thread(_collection, folder)
-        return Index(folder.name, collection, chunks, replay(stored) if paid is None else paid)
+        opened = await asyncio.to_thread(_opened, folder)
+        return Index(folder.name, opened, chunks, replay(stored) if paid is None else paid)
     except Exception as error:  # Chroma raises errors of many kinds for a damaged folder
         raise StorageError(
             f"{folder}: the index cannot be opened ({error}); delete this folder, it is built again from the stored "
@@ -117,6 +127,7 @@ async def open_index(home: Path, chunks: Sequence[Chunk], embedder: Embedder) ->
 async def _build(folder: Path, chunks: Sequence[Chunk], embedder: Embedder) -> tuple[Call, ...]:
     for left in folder.parent.glob(f"tmp-{folder.name}-*"):  # of a build that was killed: we hold its lock now
         shutil.rmtree(left, ignore_errors=True)
+    _forget(folder)
     aside = folder.parent / f"tmp-{folder.name}-{os.getpid()}"
     client = await asyncio.to_thread(_client, aside)
     try:
@@ -124,10 +135,10 @@ async def _build(folder: Path, chunks: Sequence[Chunk], embedder: Embedder) -> t
         plain = json.dumps([call_to_json(call) for call in made])
         (aside / _CALLS_FILE).write_text(plain, encoding="utf-8")
     except BaseException:
-        client.close()
+        _close(client)
         shutil.rmtree(aside, ignore_errors=True)
         raise
-    client.close()
+    _close(client)
     os.replace(aside, folder)
     return made
 
@@ -186,14 +197,42 @@ def _condition(where: Mapping[str, Any]) -> dict[str, Any] | None:
     return conditions[0] if len(conditions) == 1 else {"$and": conditions}
 
 
+_chroma_lock = threading.RLock()
+"""Chroma's table of open folders is not made for threads: two that open one folder at once break each other."""
+_open: dict[Path, OpenCollection] = {}
+"""What this process has open: every folder once, whoever asks."""
+
+
 def _client(folder: Path) -> Any:
     import chromadb
 
-    return chromadb.PersistentClient(str(folder), chromadb.Settings(anonymized_telemetry=False))
+    with _chroma_lock:
+        return chromadb.PersistentClient(str(folder), chromadb.Settings(anonymized_telemetry=False))
 
 
-def _collection(folder: Path) -> Any:
-    return _client(folder).get_collection(COLLECTION, embedding_function=None)
+def _close(client: Any) -> None:
+    with _chroma_lock:
+        client.close()
+
+
+def _opened(folder: Path) -> OpenCollection:
+    with _chroma_lock:
+        if folder not in _open:
+            client = _client(folder)
+            try:
+                _open[folder] = OpenCollection(client, client.get_collection(COLLECTION, embedding_function=None))
+            except BaseException:
+                client.close()
+                raise
+        return _open[folder]
+
+
+def _forget(folder: Path) -> None:
+    """Close a folder that was deleted under this process: its files would be read on from memory."""
+    with _chroma_lock:
+        before = _open.pop(folder, None)
+        if before is not None:
+            before.client.close()
 
 
 def _stored_calls(folder: Path) -> list[Call]:

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from runner.errors import ConfigurationError, Problem, StorageError
 from runner.importing import loaded
 from runner.knowledge.embedding import Embedder
-from runner.knowledge.index import Index, fill, index_key
+from runner.knowledge.index import Index, OpenCollection, fill, index_key
 from runner.knowledge.vectors import call_from_json, call_to_json, replay
 from runner.records import Call, Chunk
 
@@ -44,7 +44,7 @@ async def open_team_index(url: str, chunks: Sequence[Chunk], embedder: Embedder)
         stored = [call_from_json(plain) for plain in json.loads(collection.metadata[_CALLS])]
     except _chroma_errors() as error:
         raise StorageError(f"The Chroma server at {url} failed while the index was built or opened: {error}") from error
-    return Index(key, collection, chunks, replay(stored) if paid is None else paid)
+    return Index(key, OpenCollection(client, collection), chunks, replay(stored) if paid is None else paid)
 
 
 def _connect(url: str) -> Any:

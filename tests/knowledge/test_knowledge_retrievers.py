@@ -108,6 +108,25 @@ def test_symptom_68_a_second_job_does_not_see_the_chunks_of_the_first_twice(home
     assert len([path for path in (home / "index").iterdir() if path.is_dir()]) == 1
 
 
+def test_retrievers_that_open_one_index_at_the_same_moment_all_get_it(home: Path) -> None:
+    asyncio.run(retrieve(home))
+    script = f"""
+import asyncio
+from pathlib import Path
+from tests.knowledge.test_knowledge_retrievers import *
+
+async def together():
+    home = Path({str(home)!r})
+    return await asyncio.gather(*(retrieve(home, kind=kind) for kind in ["dense", "hybrid"] * 4))
+
+found = [documents_of(results) for results, _ in asyncio.run(together())]
+print(all(one == found[at % 2] for at, one in enumerate(found)), len(found))
+"""
+    root = Path(__file__).parents[2]
+    said = subprocess.run([sys.executable, "-c", script], cwd=root, capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == "True 8"
+
+
 def test_symptom_69_another_embedder_has_another_index(home: Path) -> None:
     async def other() -> None:
         for identity in ("one", "two"):
