@@ -107,11 +107,12 @@ def prune(
     before: datetime | None = None,
     run: str | None = None,
     model: str | None = None,
+    dry: bool = False,
 ) -> Pruned:
     """Take whole calls away whose every attempt fits all that is said, and give the space back.
 
-    ``before``: made earlier than this moment. At least one condition must be given. What is taken away is paid again
-    when it is asked again. Raises StorageError.
+    ``before``: made earlier than this moment. At least one condition must be given. ``dry``: only count. What is taken
+    away is paid again when it is asked again. Raises StorageError.
     """
     conditions = []
     if before is not None:
@@ -125,8 +126,8 @@ def prune(
     engine, place = open_engine(url, home)
     size = _size(place) or 0
     try:
-        gone = _take_away(engine, conditions)
-        if engine.dialect.name == "sqlite":
+        gone = _take_away(engine, conditions, dry=dry)
+        if not dry and engine.dialect.name == "sqlite":
             _give_back_space(engine)
     except SQLAlchemyError as error:
         raise storage_error(error, place) from error
@@ -142,20 +143,20 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def _take_away(engine: Engine, conditions: Sequence[Any]) -> tuple[int, int]:
+def _take_away(engine: Engine, conditions: Sequence[Any], *, dry: bool) -> tuple[int, int]:
     fits = select(attempts.c.key)
     for condition in conditions:
         fits = fits.where(condition)
     kept = select(attempts.c.key).where(~_all_of(conditions))
     with engine.begin() as connection:
         chosen = attempts.c.key.in_(fits) & attempts.c.key.not_in(kept) & attempts.c.key.not_in(select(claims.c.key))
-        keys = list(connection.execute(select(attempts.c.key).where(chosen).distinct()).scalars())
-        removed = 0
+        found = list(connection.execute(select(attempts.c.key).where(chosen)).scalars())
+        keys = [] if dry else list(dict.fromkeys(found))
         for start in range(0, len(keys), 500):
             some = keys[start : start + 500]
-            removed += connection.execute(delete(attempts).where(attempts.c.key.in_(some))).rowcount
+            connection.execute(delete(attempts).where(attempts.c.key.in_(some)))
             connection.execute(delete(requests).where(requests.c.key.in_(some)))
-    return len(keys), removed
+    return len(set(found)), len(found)
 
 
 def _all_of(conditions: Sequence[Any]) -> Any:

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from runner.calls import Door, calling
+from runner.calls.ledger_verb import main
 from runner.calls.upkeep import ledger_report, prune
+from runner.errors import ConfigurationError
 from tests.calls.calls_helpers import KEY, MODEL, ask, endpoint, with_door
 from tests.fakes.model_server import ModelServer
 
@@ -69,3 +71,24 @@ def test_prune_by_age_and_model(model_server: ModelServer, home: Path) -> None:
 def test_an_empty_ledger_has_a_report(home: Path) -> None:
     report = ledger_report(None, home)
     assert (report.calls, report.oldest, report.by_model) == (0, "", ())
+
+
+def test_the_verb_shows_and_prunes_only_with_yes(
+    model_server: ModelServer, home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    assert main([]) == 0
+    assert "no call has been made" in capsys.readouterr().out
+    fill(model_server, home)
+    assert main([]) == 0
+    shown = capsys.readouterr().out
+    assert "5 calls" in shown
+    assert MODEL in shown
+    assert main(["prune", "--run", "one"]) == 0
+    assert "Would take away 3 calls" in capsys.readouterr().out
+    assert ledger_report(None, home).calls == 5
+    assert main(["prune", "--run", "one", "--yes"]) == 0
+    assert "Taken away: 3 calls" in capsys.readouterr().out
+    assert ledger_report(None, home).calls == 2
+    with pytest.raises(ConfigurationError, match="--older-than"):
+        main(["prune", "--yes"])
