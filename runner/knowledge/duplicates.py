@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ _SKETCH = 4
 _BUCKET_LIMIT = 50
 """Boilerplate shared by more chunks than this is not compared pair by pair."""
 _SHOWN = 5
+_reported: set[int] = set()
+_lock = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,12 @@ def near_duplicates(chunks: Sequence[Chunk], similarity: float = SIMILARITY) -> 
 
 
 def report_near_duplicates(chunks: Sequence[Chunk], name: str) -> tuple[NearDuplicate, ...]:
-    """Find them and say so, once, in the log."""
+    """Find them and say so in the log, once in a process for the same chunks."""
+    key = hash(tuple(chunk.id for chunk in chunks))
+    with _lock:
+        if key in _reported:
+            return ()
+        _reported.add(key)
     pairs = near_duplicates(chunks)
     if pairs:
         shown = "; ".join(str(pair) for pair in pairs[:_SHOWN])

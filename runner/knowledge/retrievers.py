@@ -116,9 +116,10 @@ async def open_retriever(
     if not chunks:
         remedy = "choose a knowledge base, or retriever=none"
         raise ConfigurationError([Problem("retriever.kind", f"{cfg.kind} needs documents, there are none", remedy)])
+    where = _as_stored(cfg.filter, chunks)
     await loaded("numpy")
     await asyncio.to_thread(report_near_duplicates, chunks, config.knowledge_base.name)
-    words = _ByWords(chunks, cfg.filter) if cfg.kind in ("bm25", "hybrid") else None
+    words = _ByWords(chunks, where) if cfg.kind in ("bm25", "hybrid") else None
     if cfg.kind == "bm25":
         assert words is not None
         return Retriever(chunks, words.rank, cfg.score_threshold)
@@ -129,7 +130,7 @@ async def open_retriever(
         index = await open_team_index(cfg.server, chunks, embedder)
     else:
         index = await open_index(home, chunks, embedder)
-    dense = _ByVector(index, embedder, cfg)
+    dense = _ByVector(index, embedder, cfg, where)
     rank = dense.rank if words is None else _fused(dense.rank, words.rank, cfg.fusion_constant)
     return Retriever(chunks, rank, cfg.score_threshold, index.calls)
 
@@ -141,14 +142,15 @@ async def _rank_nothing(texts: Sequence[str], pool: int) -> list[Ranked]:
 class _ByVector:
     """Cosine similarity of embeddings, with maximal marginal relevance where it is wished."""
 
-    def __init__(self, index: Index, embedder: Embedder, cfg: schema.Retriever) -> None:
+    def __init__(self, index: Index, embedder: Embedder, cfg: schema.Retriever, where: Mapping[str, Any]) -> None:
+        self._where = where
         self._index = index
         self._embedder = embedder
         self._cfg = cfg
 
     async def rank(self, texts: Sequence[str], pool: int) -> list[Ranked]:
         embedded = await self._embedder.embed(texts, "query")
-        found = await asyncio.to_thread(self._index.query, embedded.vectors, pool, self._cfg.filter)
+        found = await asyncio.to_thread(self._index.query, embedded.vectors, pool, self._where)
         if self._cfg.mmr and self._cfg.kind == "dense":
             found = [await asyncio.to_thread(self._diverse, hits) for hits in found]
         return [Ranked(hits, pool, calls) for hits, calls in zip(found, embedded.calls, strict=True)]
@@ -201,9 +203,38 @@ class _ByWords:
         return in_order((self._places[at], float(scores[at])) for at in best if scores[at] > 0)
 
 
+def _values(chunk: Chunk) -> dict[str, Any]:
+    """What a filter may ask about."""
+    return {**chunk.metadata, "document_id": chunk.document_id, "position": chunk.position}
+
+
 def _fits(chunk: Chunk, where: Mapping[str, Any]) -> bool:
-    values = {**chunk.metadata, "document_id": chunk.document_id, "position": chunk.position}
-    return all(key in values and scalar(values[key]) == scalar(value) for key, value in where.items())
+    values = _values(chunk)
+    return all(key in values and scalar(values[key]) == value for key, value in where.items())
+
+
+def _as_stored(wanted: Mapping[str, Any], chunks: Sequence[Chunk]) -> dict[str, Any]:
+    """The filter with its values as the chunks have them: what is 3 on the command line is "3" in a CSV file.
+
+    Raises ``ConfigurationError`` for a condition that no chunk meets, which is a typo.
+    """
+    found: dict[str, Any] = {}
+    problems: list[Problem] = []
+    for key, value in wanted.items():
+        same = (
+            scalar(values[key])
+            for values in map(_values, chunks)
+            if key in values and str(scalar(values[key])).casefold() == str(scalar(value)).casefold()
+        )
+        stored = next(same, None)
+        if stored is None:
+            remedy = "metadata comes from knowledge_base.fields.metadata; document_id and position are known too"
+            problems.append(Problem(f"retriever.filter.{key}", f"no chunk has the value {value}", remedy))
+        else:
+            found[key] = stored
+    if problems:
+        raise ConfigurationError(problems)
+    return found
 
 
 def _fused(one: Ranker, other: Ranker, constant: int) -> Ranker:

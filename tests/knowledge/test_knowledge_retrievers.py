@@ -224,6 +224,14 @@ def test_filter_keeps_only_chunks_with_that_metadata(home: Path, kind: str) -> N
     assert {item.chunk.document_id for result in results for item in result.retrieved} == {"d1"}
 
 
+def test_a_filter_that_fits_no_chunk_is_a_typo(home: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"retriever\.filter\.grup: no chunk has the value 1"):
+        asyncio.run(retrieve(home, kind="bm25", filter={"grup": 1}))
+    with pytest.raises(ConfigurationError, match=r"retriever\.filter\.group: no chunk has the value 3"):
+        asyncio.run(retrieve(home, kind="bm25", filter={"group": 3}))
+    assert documents_of(asyncio.run(retrieve(home, filter={"group": "1"}))[0])[0]
+
+
 def test_threshold_drops_what_is_below_it(home: Path) -> None:
     results, _ = asyncio.run(retrieve(home, top_k=12, score_threshold=0.5))
     assert all(item.score >= 0.5 for result in results for item in result.retrieved)
