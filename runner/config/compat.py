@@ -1,8 +1,13 @@
-"""The differences between Hydra 1.3 and 1.4 that touch us, in one place."""
+"""The differences between Hydra 1.3 and 1.4 that touch us, and the inner parts of Hydra that we lean on."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hydra.core.override_parser.types import Override
+    from omegaconf import DictConfig
 
 
 def version_arguments() -> dict[str, Any]:
@@ -11,3 +16,17 @@ def version_arguments() -> dict[str, Any]:
 
     major, minor = (int(part) for part in __version__.split(".")[:2])
     return {"version_base": "1.3"} if (major, minor) < (1, 4) else {}
+
+
+def apply_overrides(overrides: Sequence[Override], node: DictConfig) -> bool:
+    """Sets values in a composed configuration as Hydra does after merging files, with the same errors.
+
+    False where this Hydra has no such function; nothing is set then.
+    """
+    from hydra._internal.config_loader_impl import ConfigLoaderImpl
+
+    apply = getattr(ConfigLoaderImpl, "_apply_overrides_to_config", None)
+    if apply is None:
+        return False
+    apply(list(overrides), node)
+    return True

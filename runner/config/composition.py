@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from runner.config import schema
 from runner.config.environment import origins
-from runner.config.hydra_errors import explain, sweep_without_flag, with_origin
+from runner.config.hydra_errors import explain, not_a_choice, sweep_without_flag, with_origin
 from runner.config.jobs import Job
 from runner.config.keys import FileHashes, job_key
+from runner.config.loading import Loaded, load
 from runner.config.names import job_names
 from runner.config.problems import merged
 from runner.config.search_path import ConfigSource, active_source, config_loader
@@ -134,6 +135,8 @@ class _Composer:
                 continue
             if override.is_hydra_override():
                 self._hydra_overrides.append(line)
+            elif problem := not_a_choice(override, self._loader):
+                problems.append(problem)
             else:
                 parsed.append(override)
         return parsed, problems
@@ -159,8 +162,7 @@ class _Composer:
         problems.extend(unloadable)
         if master is None:
             return [], problems
-        swept = {str(key): value for key, value in (master.hydra.sweeper.get("params") or {}).items()}
-        of_experiment, unreadable = self.parse([f"{key}={value}" for key, value in swept.items()])
+        of_experiment, unreadable = self.parse([f"{key}={value}" for key, value in master.swept.items()])
         batches = BasicSweeper.split_arguments([*of_experiment, *usable], None)
         return [tuple(job) for job in batches[0]], [*problems, *unreadable]
 
@@ -195,15 +197,13 @@ class _Composer:
     def _compose(self, overrides: tuple[str, ...], *, in_sweep: bool) -> _Draft:
         from hydra.types import RunMode
 
-        node, problems = self._load(overrides, RunMode.RUN)
-        if node is None:
+        loaded, problems = self._load(overrides, RunMode.RUN)
+        if loaded is None:
             return _Draft(overrides, None, problems)
-        swept = dict(node.hydra.sweeper.get("params") or {})
-        choices = {key: str(value) for key, value in node.hydra.runtime.choices.items() if not key.startswith("hydra")}
-        problems.extend(_misplaced_sweep(overrides, swept, choices, in_sweep=in_sweep))
-        return _resolve(node, overrides, problems, choices)
+        problems.extend(_misplaced_sweep(overrides, loaded.swept, loaded.choices, in_sweep=in_sweep))
+        return _resolve(loaded.node, overrides, problems, loaded.choices)
 
-    def _load(self, overrides: Sequence[str], mode: RunMode) -> tuple[DictConfig | None, list[Problem]]:
+    def _load(self, overrides: Sequence[str], mode: RunMode) -> tuple[Loaded | None, list[Problem]]:
         """The composed configuration, and what is wrong with it.
 
         Hydra stops at the first problem. Where an override is the cause, the composition goes on without it, so that
@@ -213,8 +213,7 @@ class _Composer:
         problems: list[Problem] = []
         while True:
             try:
-                lines = [*self._hydra_overrides, *remaining]
-                return self._loader.load_configuration(self._source.primary, lines, mode), problems
+                return load(self._loader, self._source, remaining, self._hydra_overrides, mode), problems
             except Exception as error:  # Hydra raises its own, OmegaConf's, YAML's and built-in errors
                 explanation = explain(error, remaining, self._loader, self._source)
                 problems.extend(explanation.problems)
@@ -242,10 +241,8 @@ def _misplaced_sweep(
 def _resolve(
     node: DictConfig, overrides: tuple[str, ...], problems: list[Problem], choices: Mapping[str, str]
 ) -> _Draft:
-    from omegaconf import OmegaConf, open_dict
+    from omegaconf import OmegaConf
 
-    with open_dict(node):
-        del node["hydra"]
     decided = origins(node)
     missing = missing_values(node)
     problems.extend(missing)

@@ -70,6 +70,20 @@ def sweep_without_flag(parsed: Sequence[Any]) -> list[Problem]:
     ]
 
 
+def not_a_choice(override: Any, loader: ConfigLoader) -> Problem | None:
+    """What is wrong with an override of a group whose value can be no option; Hydra's own words do not say it."""
+    group = override.key_or_group
+    if override.is_sweep_override() or override.is_delete() or group not in loader.list_groups(""):
+        return None
+    value, line = override.value(), str(override.input_line)
+    if value is None:
+        return Problem(line, f"null cannot be chosen on the command line; leave {group}= out")
+    if isinstance(value, list) and any(not isinstance(option, str) for option in value):
+        remedy = f"write a file conf/{group}/NAME.yaml and choose {group}=NAME"
+        return Problem(line, f"{group} is a group: its value is the name of an option", remedy)
+    return None
+
+
 def explain(error: Exception, overrides: Sequence[str], loader: ConfigLoader, source: ConfigSource) -> Explanation:
     """The problems behind an error of composing these overrides, each with the file or override and the key."""
     found = _explain(_Failure(error, overrides, loader, source))

@@ -85,11 +85,11 @@ def _register() -> None:
 
     from runner.config.schema import Config
 
+    if any(plugin.__name__ == "RunnerSearchPath" for plugin in Plugins.instance().discover(SearchPathPlugin)):
+        return
     store = ConfigStore.instance()
     store.store(name="schema", node=Config, provider="runner")
     store.store(group="hydra/launcher", name="shared", node=dict(_SHARED_LAUNCHER), provider="runner")
-    if any(plugin.__name__ == "RunnerSearchPath" for plugin in Plugins.instance().discover(SearchPathPlugin)):
-        return
 
     class RunnerSearchPath(SearchPathPlugin):  # type: ignore[misc]
         def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
