@@ -57,6 +57,7 @@ def make_score(judge: str, value: float | None, reason: str = "malformed", **fie
         "passed": None if value is None else value >= pass_at,
         "lowest": 1.0,
         "highest": 5.0,
+        "pass_at": None if value is None else pass_at,
         "verdicts": (Verdict(status=status, score=value, calls=tuple(calls)),),
     }
     return Score(**(defaults | fields))
