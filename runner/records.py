@@ -348,7 +348,8 @@ class RunResult:
         """
         kept: list[Call] = []
         place: dict[str, int] = {}
-        for call in (*self.index_calls, *(call for record in self.records for call in record.calls)):
+        judged = (call for record in self.records for call in record.calls)
+        for call in (*self.index_calls, *judged, *self.control_calls):
             if not call.key or call.stage == Stage.EMBED:
                 kept.append(call)
             elif call.key not in place:

@@ -121,6 +121,7 @@ def _occurrences(run: RunResult) -> Iterator[tuple[Call, str, str]]:
         yield from ((call, text, record.answer.text) for call in record.answer.calls)
         for score in record.scores.values():
             yield from ((call, text, verdict.raw) for verdict in score.verdicts for call in verdict.calls)
+    yield from ((call, "", "") for call in run.control_calls)
 
 
 def _call(call: Call, text: str, result: str) -> dict[str, Any]:

@@ -30,8 +30,8 @@ _LEAST = 2
 async def control_judges(pipeline: Pipeline, controls: Controls, *, seed: int, run: str = "") -> ControlReport:
     """The controls of all judges of one run, on ``controls.sample`` of its questions.
 
-    Calls that the ledger holds cost nothing again. Raises what ends a run (BudgetReached and its like), and
-    ConfigurationError where the questions allow no controls.
+    Empty where the questions allow none. Calls that the ledger holds cost nothing again. Raises what ends a run
+    (BudgetReached and its like).
     """
     with calling(run=run):
         retrievals = await pipeline.retriever.retrieve(pipeline.questions, pipeline.top_k)
@@ -40,11 +40,7 @@ async def control_judges(pipeline: Pipeline, controls: Controls, *, seed: int, r
             for question, retrieval in zip(pipeline.questions, retrievals, strict=True)
         ]
         drawn = draw(samples, max(controls.sample, _LEAST), seed)
-        cases = control_cases(drawn)
-        if not cases:
-            what = "no question has a reference answer whose gold documents were retrieved"
-            raise ConfigurationError([Problem("controls", what, "give the questions reference answers")])
-        return await run_controls(pipeline.judges, cases)
+        return await run_controls(pipeline.judges, control_cases(drawn))
 
 
 def main(argv: Sequence[str]) -> int:
@@ -54,6 +50,9 @@ def main(argv: Sequence[str]) -> int:
         raise ConfigurationError("controls: give only overrides; it looks at the judges of one configuration")
     (job,) = prepare(arguments.overrides, multirun=False, source=arguments.source)
     report = asyncio.run(_of_job(job))
+    if not report.rows:
+        what = "no question has a reference answer whose gold documents were retrieved"
+        raise ConfigurationError([Problem("controls", what, "give the questions reference answers")])
     show(report, Console())
     if any(row.failed for row in report.rows):
         return ExitCode.INCOMPLETE

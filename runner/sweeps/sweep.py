@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,9 @@ from runner.errors import (
 )
 from runner.evaluation import Evaluation, RunIdentity, now
 from runner.journal import Journal
+from runner.judging import ControlReport
 from runner.records import Record, RunResult, RunStatus, RunSummary, SweepResult
+from runner.sweeps.controls import control_judges
 from runner.sweeps.figures import summarised
 from runner.sweeps.output import RunOutput
 from runner.sweeps.parents import inherited
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_Ended = tuple[RunStatus, str]
+"""How a job ended, with its reason."""
 QUESTIONS_PER_CALL = 4
 """Questions under way for each call that may be in flight: enough to keep every judge busy, few enough that the
 first questions are finished early."""
@@ -188,6 +192,7 @@ class Sweep:
         self._folders[job.key] = folder
         journal = Journal(self._home, job.key)
         evaluation: Evaluation | None = None
+        controls = ControlReport((), ())
         status, reason = RunStatus.INTERRUPTED, "interrupted before it began"
 
         def on_record(record: Record) -> None:
@@ -203,6 +208,10 @@ class Sweep:
             evaluation = Evaluation(_identity(job), pipeline, journal)
             finished = await evaluation.run(places, on_record)
             status, reason = finished.status, finished.reason
+            if job.config.controls.enabled:
+                controls = await control_judges(pipeline, job.config.controls, seed=job.config.seed, run=job.key)
+                for sentence in controls.sentences:
+                    progress.note(f"{job.name}: {sentence}")
         except JobStopped as stopped:
             status, reason = RunStatus.FAILED, str(stopped)
         except BudgetReached as reached:
@@ -217,13 +226,14 @@ class Sweep:
             logger.exception("job %s", job.name)
             status, reason = RunStatus.FAILED, f"unforeseen {type(error).__name__}: {error}"
         finally:
-            result = self._close_job(job, evaluation, output, status, reason)
+            result = self._close_job(job, evaluation, controls, output, (status, reason))
             tracked.finish_job(job, result, summarised(result), output)
             progress.job_finished(result)
 
     def _close_job(
-        self, job: Job, evaluation: Evaluation | None, output: RunOutput, status: RunStatus, reason: str
+        self, job: Job, evaluation: Evaluation | None, controls: ControlReport, output: RunOutput, ended: _Ended
     ) -> RunResult:
+        status, reason = ended
         if evaluation is None:
             result = RunResult(
                 job_key=job.key,
@@ -237,7 +247,7 @@ class Sweep:
                 overrides=job.overrides,
             )
         else:
-            result = evaluation.result(status, reason)
+            result = replace(evaluation.result(status, reason), controls=controls.rows, control_calls=controls.calls)
         self._results[job.key] = result
         output.write_all(result)
         return result

@@ -11,6 +11,7 @@ import runner
 from runner.errors import ConfigurationError, ExitCode
 from runner.sweeps.controls import main
 from tests.fakes.model_server import ModelServer
+from tests.sweeps.driving import arguments, money
 
 
 def test_judges_that_can_be_trusted_end_with_zero(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -48,21 +49,12 @@ def test_an_unwise_rubric_is_named_in_the_warnings() -> None:
 
 
 def test_controls_of_a_run_are_in_its_result_and_its_money(home: Path, model_server: ModelServer) -> None:
-    line = [
-        "stack=extractive", "judge=[grounding]", "embedder=none", "retriever=bm25", "questions=academic_faq_smoke",
-        "tracking=none", "judges.grounding.kind=model", "judges.grounding.scoring=verdict",
-        "judges.grounding.model=judge-model", "judge_defaults.endpoint.provider=openai_compatible", "judge_defaults.endpoint.api_key_env=null",
-        f"judge_defaults.endpoint.base_url={model_server.base_url}", "controls.enabled=true",
-        "prices=[{model: judge-model, input: 2, output: 8}]",
-    ]  # fmt: skip
-    result = runner.evaluate(line)
-    assert result.controls
+    line = arguments(model_server, "judge=[grounding]", "questions=academic_faq_smoke", "generator=extractive")
+    result = runner.evaluate([*line, "controls.enabled=true"])
     assert {row.judge for row in result.controls} == {"grounding"}
     assert result.control_calls
     assert len({call.key for call in result.calls}) == model_server.count()
-    billed = model_server.tokens()
-    paid = sum((call.new_cost or Decimal(0) for call in result.calls), Decimal(0))
-    assert paid == (Decimal(billed.input) * 2 + Decimal(billed.output) * 8) / 1_000_000
-    without = runner.evaluate([*line[:-2], line[-1], "controls.enabled=false"])
+    assert sum((call.new_cost or Decimal(0) for call in result.calls), Decimal(0)) == money(model_server)
+    without = runner.evaluate(line)
     assert (without.controls, without.control_calls) == ((), ())
     assert model_server.count() == len({call.key for call in result.calls})
