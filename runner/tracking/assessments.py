@@ -27,7 +27,7 @@ def feedback(name: str, score: Score | None, identifier: str, run_id: str, span_
         return draft
     draft["source"] = ("LLM_JUDGE" if score.calls else "CODE", t.shorten(score.model, 250) or "runner")
     draft["rationale"] = t.clean(score.rationale) or None
-    metadata |= {"rubric": score.rubric, "rubric_hash": score.rubric_hash, "status": str(score.status)}
+    metadata |= {"rubric": score.rubric, "rubric_hash": score.rubric_hash[:16]}
     usage, cost = totals(score.calls)
     if usage:
         metadata["mlflow.assessment.judgeInputTokens"] = usage["input_tokens"]

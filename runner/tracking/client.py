@@ -33,6 +33,7 @@ class _Run:
 
     judges: tuple[str, ...]
     questions: int
+    question_set: Sequence[Any]
     records: Mapping[str, Record] = field(default_factory=dict)
     """Set when the run is finished; until then its records are still on their way."""
     finish: Message | None = None
@@ -94,6 +95,7 @@ class MlflowTracker:
         self._number = 0
         self._runs: dict[str, _Run] = {}
         self._parents: dict[str, Message | None] = {}
+        self._question_sets: set[str] = set()
         self._waiting = 0
         self._restarts = 0
         self._closing = False
@@ -117,7 +119,7 @@ class MlflowTracker:
     def start_sweep(
         self, name: str, sweep_id: str, tags: Mapping[str, str], artifacts: Mapping[str, str | Path]
     ) -> str:
-        said = {"runner.kind": "sweep", "runner.sweep": sweep_id, **tags}
+        said = {"runner.kind": "sweep", "runner.sweep_id": sweep_id, **tags}
         parent = self._request("start_sweep", operations.create_run(name, said))
         with self._lock:
             self._parents[parent] = None
@@ -138,7 +140,7 @@ class MlflowTracker:
         prompt: RubricText | None = None,
     ) -> str:
         said = {"runner.kind": "job", "runner.job_key": job_key}
-        run = _Run(tuple(rubrics), question_set[2])
+        run = _Run(tuple(rubrics), question_set[2], question_set)
         create = operations.create_run(name, said, parent)
         run_id = self._request("start_run", create, run.judges, run.questions, self._traces)
         with self._lock:
@@ -148,7 +150,8 @@ class MlflowTracker:
         if knowledge_base is not None:
             todo.append(operations.data_set(run_id, knowledge_base, "knowledge_base"))
         todo += operations.prompts(run_id, [*rubrics.values(), *([prompt] if prompt else [])])
-        self._put("operations", todo + operations.artifacts(run_id, artifacts))
+        texts = {f"rubrics/{judge}.txt": given.text for judge, given in rubrics.items()}
+        self._put("operations", todo + operations.artifacts(run_id, {**texts, **artifacts}))
         return run_id
 
     def log_record(self, run_id: str, record: Record) -> None:
@@ -172,6 +175,9 @@ class MlflowTracker:
             *operations.metrics(run_id, summary.metrics),
             *operations.end(run_id, result.status, result.reason),
         ]
+        if len(result.records) == run.questions and run.question_set[1] not in self._question_sets:
+            self._question_sets.add(run.question_set[1])
+            closing.insert(0, operations.question_set(run.question_set, [record.question for record in result.records]))
         run.finish = ("finish_run", run_id, [record.question.id for record in kept], closing)
         self._put(*run.finish, False)
 
@@ -179,7 +185,7 @@ class MlflowTracker:
         self, parent: str, status: RunStatus, metrics: Mapping[str, float], artifacts: Mapping[str, str | Path]
     ) -> None:
         closing = [
-            *operations.metrics(parent, metrics),
+            *operations.figures(parent, metrics),
             *operations.artifacts(parent, artifacts),
             *operations.end(parent, status),
         ]

@@ -90,7 +90,7 @@ class Tracker(Protocol):
     def finish_sweep(
         self, parent: str, status: RunStatus, metrics: Mapping[str, float], artifacts: Mapping[str, str | Path]
     ) -> None:
-        """Close the parent run; returns at once."""
+        """Close the parent run; returns at once. ``metrics``: figures of the whole sweep, shown as tags."""
         ...
 
     def close(self) -> TrackingReport:

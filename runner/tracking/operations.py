@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from runner.records import RunStatus
+from runner.records import Question, RunStatus
 from runner.tracking import text as t
 from runner.tracking.contract import RubricText
 
@@ -85,6 +85,12 @@ def metrics(run: str, values: Mapping[str, float]) -> list[Operation]:
     return [{"op": "metrics", "run": run, "items": finite, "at_ms": int(time.time() * 1000)}] if finite else []
 
 
+def figures(run: str, values: Mapping[str, float]) -> list[Operation]:
+    """Figures of a whole sweep: tags, since each metric of the parent would be a column that is empty for every job."""
+    items = {f"runner.{key.replace('/', '.')}": f"{value:g}" for key, value in values.items() if math.isfinite(value)}
+    return [{"op": "tags", "run": run, "items": items}] if items else []
+
+
 def _readable(metric: str, value: float) -> float:
     """Scores are kept to four decimals, since pages show every digit that is stored; money and counts are exact."""
     return round(value, 4) if metric.rpartition("/")[2] in ROUNDED else value
@@ -101,6 +107,22 @@ def data_set(run: str, given: Sequence[Any], context: str) -> Operation:
     """A question set or knowledge base as an input of the run."""
     name, digest, size = given
     return {"op": "data_set", "run": run, "name": name, "digest": digest, "size": size, "context": context}
+
+
+def question_set(given: Sequence[Any], questions: Iterable[Question]) -> Operation:
+    """The questions of a set with what is expected of their answers."""
+    name, digest, _ = given
+    records = []
+    for question in questions:
+        expected: dict[str, Any] = {}
+        if question.reference is not None:
+            expected["expected_response"] = t.clean(question.reference)
+        if question.gold:
+            expected["gold_documents"] = list(question.gold)
+        inputs = {"question": t.clean(question.text), "id": t.clean(question.id)}
+        records.append({"inputs": inputs, "expectations": expected})
+    shown = f"{t.param_name(name)} {digest[:8]}"
+    return {"op": "question_set", "name": shown, "tags": {"digest": digest}, "records": records}
 
 
 def prompts(run: str, texts: Iterable[RubricText]) -> list[Operation]:

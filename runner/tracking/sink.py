@@ -40,6 +40,7 @@ class Sink:
             "text": self._text,
             "file": self._file,
             "data_set": self._data_set,
+            "question_set": self._question_set,
             "prompt": self._prompt,
             "traces": self._traces,
             "end": self._end,
@@ -114,6 +115,18 @@ class Sink:
         )
         tag = InputTag("mlflow.data.context", operation["context"])
         self._client.log_inputs(operation["run"], [DatasetInput(data, [tag])])
+
+    def _question_set(self, operation: Operation) -> None:
+        """The questions themselves, for the page "Datasets": one data set for each digest, in every experiment that
+        used it. MLflow's own digest does not change with the questions, so ours is in the name."""
+        name, experiment = operation["name"], self._store.experiment_id
+        known = self._client.search_datasets(filter_string=f"name = '{name}'", max_results=1)
+        if known:
+            if experiment not in known[0].experiment_ids:
+                self._client.add_dataset_to_experiments(known[0].dataset_id, [experiment])
+            return
+        made = self._client.create_dataset(name, [experiment], tags=operation["tags"])
+        made.merge_records(operation["records"])
 
     def _prompt(self, operation: Operation) -> None:
         """Register a text once (alias ``sha-…``) and link it to the run."""

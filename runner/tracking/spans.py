@@ -78,6 +78,8 @@ def retriever(record: Record, identifier: str, root_id: str, moment: Moment) -> 
             "page_content": found.chunk.text,
             "id": found.chunk.id,
             "metadata": {
+                # The page shows the first entry only, and the others on demand.
+                "found": f"{found.chunk.document_id}, score {found.score:.3f}{', gold' if found.gold else ''}",
                 "doc_uri": found.chunk.source or found.chunk.document_id,
                 "document_id": found.chunk.document_id,
                 "rank": found.rank,
@@ -117,12 +119,14 @@ def generator(record: Record, identifier: str, root_id: str, moment: Moment) -> 
 def judge(name: str, score: Score, identifier: str, root_id: str, moment: Moment) -> list[Draft]:
     outputs: dict[str, Any] = {"status": str(score.status)}
     if score.status is VerdictStatus.SCORED:
-        outputs |= {"value": score.value, "label": score.label, "passed": score.passed}
+        outputs |= {"value": score.value, "passed": score.passed}
+        if score.label is not None:
+            outputs["label"] = score.label
         if score.spread is not None:
             outputs["spread"] = score.spread
     else:
         outputs |= {"reason": score.reason, "detail": score.detail}
-    # The rationale is on the feedback, which hangs on this span, and in the root: not a third time.
+    outputs["rationale"] = score.rationale
     if len(score.verdicts) > 1:
         outputs["verdicts"] = [
             {"repeat": verdict.repeat, "status": str(verdict.status), "score": verdict.score, "label": verdict.label,
@@ -130,7 +134,7 @@ def judge(name: str, score: Score, identifier: str, root_id: str, moment: Moment
             for verdict in score.verdicts
         ]  # fmt: skip
     failed = f"{score.reason}: {score.detail}" if score.status is VerdictStatus.FAILED else ""
-    extra = {"runner.rubric": score.rubric, "runner.rubric_hash": score.rubric_hash}
+    extra: dict[str, Any] = {}
     raw = [verdict.raw for verdict in score.verdicts if verdict.raw]
     if failed and raw:
         extra["runner.reply"] = "\n---\n".join(raw)

@@ -164,9 +164,25 @@ def test_long_choices_are_artifacts_and_groups_with_an_at_sign_are_params(stored
     assert artifact.read_text() == LONG
 
 
-def test_metrics_that_are_not_numbers_are_left_out(stored: Stored) -> None:
-    found = rows(stored.home, "select key, value from latest_metrics where run_uuid = ?", stored.parent)
-    assert found == [("cost/new_usd", 0.5)]
+def test_figures_of_a_sweep_are_tags_so_that_no_column_is_empty_for_its_jobs(stored: Stored) -> None:
+    columns = "select count(*) from latest_metrics where run_uuid = ?"
+    assert rows(stored.home, columns, stored.parent) == [0]
+    query = "select key, value from tags where run_uuid = ? and key like 'runner.%' and key not like 'runner.launch'"
+    assert dict(rows(stored.home, query, stored.parent)) == {
+        "runner.cost.new_usd": "0.5",
+        "runner.git_commit": "abc",
+        "runner.kind": "sweep",
+        "runner.status": "complete",
+        "runner.sweep_id": "sweep-1",
+    }
+
+
+def test_question_sets_are_under_datasets_once_for_each_digest(stored: Stored) -> None:
+    assert rows(stored.home, "select name from evaluation_datasets") == ["faq dddddddd"]
+    records = rows(stored.home, "select inputs, expectations from evaluation_dataset_records")
+    found = {json.loads(inputs)["id"]: json.loads(expected) for inputs, expected in records}
+    assert len(found) == 10
+    assert found["q3"] == {"expected_response": "Rule 3 is the rule.", "gold_documents": ["doc3"]}
 
 
 @pytest.mark.parametrize(

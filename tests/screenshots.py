@@ -1,0 +1,55 @@
+"""``python -m tests.screenshots``: makes the pictures of the README from a sweep without weights and network."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import sys
+import tempfile
+from pathlib import Path
+
+from runner.tracking.ui import free_port, serving
+from tests.mlflow_pages import ROOT, browser_path, opened, sweep
+
+IMAGES = ROOT / "docs" / "images"
+QUESTION = "q02"
+RUBRICS = "rubric@judges.topicality.rubric=topicality_v1,topicality_v2"
+
+
+def main() -> int:
+    """Make the pictures; returns the exit code."""
+    if browser_path() is None:
+        print("Chromium is not installed (apt-get install chromium): no pictures were made.", file=sys.stderr)
+        return 1
+    with tempfile.TemporaryDirectory() as scratch:
+        home = Path(scratch) / "home"
+        sweep(home, Path(scratch), os.environ, "retriever.top_k=1,3", RUBRICS)
+        with serving(home, free_port()) as address, opened(address, width=1900, height=900) as pages:
+            pages.open_runs()
+            pages.picture(IMAGES / "runs.png")
+            children = [name for name in pages.run_names() if "top_k=" in name]
+            first = next(name for name in children if "top_k=1" in name)
+            second = next(name for name in children if name == first.replace("top_k=1", "top_k=3"))
+            pages.compare(first, second)
+            pages.picture(IMAGES / "compare.png")
+            pages.open_question(QUESTION)
+            pages.picture(IMAGES / "question.png")
+            pages.open_trace("1", _trace(home))
+            pages.picture(IMAGES / "trace.png")
+            pages.open_prompt("rubric.topicality")
+            pages.picture(IMAGES / "rubric.png")
+    print(f"pictures: {IMAGES}")
+    return 0
+
+
+def _trace(home: Path) -> str:
+    connection = sqlite3.connect(home / "mlflow.db")
+    try:
+        query = "select request_id from trace_info where client_request_id = ? order by timestamp_ms desc"
+        return str(connection.execute(query, [QUESTION]).fetchone()[0])
+    finally:
+        connection.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
