@@ -158,7 +158,8 @@ class _HttpWire:
         self._request = request
 
     async def ready(self) -> None:
-        await self._address()
+        # Makes the connections' pool, too, which takes a moment that is not the attempt's.
+        self._transport((await self._address()).base_url)
 
     async def send(self, path: str, body: Mapping[str, Any]) -> WireReply:
         import httpx2
