@@ -68,11 +68,15 @@ def show(outcome: SweepOutcome) -> None:
     from rich.text import Text
 
     from runner.report.leaderboard import render_leaderboard
+    from runner.report.text import plain
+    from runner.sweeps.comparisons import sweep_comparisons, verdict_lines
 
     console = Console()
     result = outcome.result
     if result.runs:
         console.print(render_leaderboard([(run, outcome.summaries[run.job_key]) for run in result.runs]))
+    for line in verdict_lines(sweep_comparisons(result.runs)):
+        console.print(Text(plain(line)))
     for sentence in (outcome.stopped_by, *outcome.notes):
         if sentence:
             console.print(Text(sentence))
@@ -84,7 +88,8 @@ def show(outcome: SweepOutcome) -> None:
         console.print(Text(f"files: {files}"))
     if result.status is RunStatus.INTERRUPTED and not outcome.stopped_by:
         console.print(Text("interrupted: what is finished is kept, the same command goes on from here"))
-    console.print(Text("compare question by question: python -m runner ui"))
+    named = f"; or: python -m runner compare {result.id}" if len(result.runs) > 1 else ""
+    console.print(Text(f"compare question by question: python -m runner ui{named}"))
 
 
 def plan_against_actual(outcome: SweepOutcome) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 from runner.config import Job, choices
 from runner.records import Record, RunResult, RunStatus, RunSummary, SweepResult
 from runner.report.leaderboard import leaderboard_text
+from runner.sweeps.comparisons import comparison_files, comparison_metrics, sweep_comparisons
 from runner.sweeps.output import RunOutput
 from runner.sweeps.parts import Data
 from runner.sweeps.plan import JobPlan
@@ -114,7 +115,10 @@ class TrackedSweep:
                 metrics[f"plan/{name}_usd"] = float(getattr(plan.cost, name))
         table = leaderboard_text([(run, summaries[run.job_key]) for run in result.runs])
         if self._ends_parent:
-            self._tracker.finish_sweep(self.parent, result.status, metrics, {"leaderboard.txt": table})
+            comparisons = sweep_comparisons(result.runs)
+            metrics |= comparison_metrics(comparisons)
+            files = {"leaderboard.txt": table, **comparison_files(comparisons)}
+            self._tracker.finish_sweep(self.parent, result.status, metrics, files)
         self._report = self._tracker.close()
 
 

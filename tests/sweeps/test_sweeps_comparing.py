@@ -11,6 +11,7 @@ import pytest
 import runner
 from runner.errors import ConfigurationError, ExitCode
 from runner.sweeps.comparing import main
+from runner.sweeps.comparisons import comparison_files, comparison_metrics, sweep_comparisons
 from tests.fakes.model_server import ModelServer
 from tests.sweeps.driving import run
 
@@ -60,3 +61,26 @@ def test_one_run_or_an_unknown_metric_is_refused_in_a_sentence(sweep_id: str) ->
         main([first.job_key])
     with pytest.raises(ConfigurationError, match="no run has it"):
         main([sweep_id, "--metric", "fluency"])
+
+
+def test_a_sweep_ends_with_its_verdicts_and_how_to_see_more(
+    model_server: ModelServer, capsys: pytest.CaptureFixture[str], home: Path
+) -> None:
+    assert run(model_server, "-m", "retriever.top_k=1,3", "questions.limit=4") == ExitCode.DONE
+    shown = " ".join(capsys.readouterr().out.split())
+    (path,) = (home / "sweeps").glob("*.json")
+    assert "on grounding" in shown
+    assert "on topicality" in shown
+    assert f"python -m runner compare {path.stem}" in shown
+
+
+def test_the_parent_run_gets_pairs_and_standings_as_files(sweep_id: str) -> None:
+    found = sweep_comparisons(runner.load(sweep_id))
+    files, metrics = comparison_files(found), comparison_metrics(found)
+    assert set(files) == {"comparisons.csv", "standings.csv", "comparisons.json"}
+    assert {row["metric"] for row in csv.DictReader(files["comparisons.csv"].splitlines())} >= {
+        "grounding",
+        "topicality",
+    }
+    assert all(name.count("/") == 1 for name in metrics)
+    assert sweep_comparisons(runner.load(sweep_id)[:1]) == ()
