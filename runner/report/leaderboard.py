@@ -39,7 +39,7 @@ class Leaderboard:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         header, rows = _columns([summary for _, summary in self._runs]), [_cells(run, self._runs) for run in self._runs]
         yield table_or_blocks(header, rows, options.max_width)
-        for note in _notes(self._runs):
+        for note in leaderboard_notes(self._runs):
             yield Text(note, style="yellow")
         for hint in self._hints:
             yield Text(plain(hint))
@@ -101,7 +101,7 @@ def _score(judge: JudgeSummary | None) -> str:
     return f"{judge.mean:.2f}{error} {counts}{passed}"
 
 
-def _notes(runs: Sequence[Row]) -> list[str]:
+def leaderboard_notes(runs: Sequence[Row]) -> list[str]:
     notes = []
     for run, summary in runs:
         name = plain(run.name, single_line=True) or run.job_key[:12]

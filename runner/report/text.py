@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 _KEPT = {"\n", "\t"}
@@ -9,6 +10,9 @@ _INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 """Unicode categories: control, format (with the bidirectional marks), surrogate, private, unassigned, separator."""
 _JOINERS = {"\u200d", "\u200c"}
 """Zero-width joiners stay: emoji and several scripts need them, and they move nothing."""
+
+_TO_BE_LOOKED_AT = re.compile(r"[^\n\t\x20-\x7e\xa0-\xac\xae-\u02ff]")
+"""Everything but line breaks and the letters and signs of Latin scripts, none of which is of these categories."""
 
 
 def plain(text: str, single_line: bool = False) -> str:
@@ -22,7 +26,7 @@ def plain(text: str, single_line: bool = False) -> str:
         text = " ".join(text.split("\n")).replace("\t", " ")
     if text.isascii() and text.isprintable():
         return text
-    return "".join(_visible(character) for character in text)
+    return _TO_BE_LOOKED_AT.sub(lambda found: _visible(found.group()), text)
 
 
 def shorten(text: str, width: int) -> str:

@@ -1,0 +1,89 @@
+"""The leaderboard: one job a row, each judge's mean with its error and denominators, retrieval, money, what failed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from runner.records import JudgeSummary, RunResult, RunStatus, RunSummary
+from runner.report.html.figures import counted, number, percent, placed, scale_of
+from runner.report.html.given import ReportInput
+from runner.report.html.parts import Cell, Section, table
+from runner.report.leaderboard import dollars, leaderboard_notes
+
+
+def leaderboard(given: ReportInput) -> Section | None:
+    runs, judges = given.sweep.runs, given.judges
+    if not runs:
+        return None
+    summaries = given.ordered_summaries
+    metrics = list(dict.fromkeys(name for summary in summaries for name in summary.retrieval))
+    scales = {judge: scale_of(runs, judge) for judge in judges}
+    rows = []
+    for run, summary in zip(runs, summaries, strict=True):
+        status = "" if run.status is RunStatus.COMPLETE else run.status.value
+        rows.append(
+            [
+                Cell(given.names[run.job_key], note=status, tone="warn" if status else ""),
+                *(_score(summary.judges.get(judge), scales[judge]) for judge in judges),
+                *(number(summary.retrieval.get(metric)) for metric in metrics),
+                *_rest(summary),
+            ]
+        )
+    columns = [
+        "job",
+        *judges,
+        *(metric.replace("_", " ") for metric in metrics),
+        "answered",
+        "abstained",
+        "new cost",
+        "total cost",
+        "calls",
+        "median answer",
+    ]
+    caption = (
+        "Each job with its judges' means ± standard error (clustered by document), the share that passes, and how many "
+        "of the questions were scored. The line under a mean is two standard errors each way on the judge's scale."
+    )
+    return Section(
+        "leaderboard",
+        "Leaderboard",
+        tables=(table(caption, columns, rows),),
+        notes=(*leaderboard_notes(_named(given, runs)), *_retrieval_note(summaries)),
+    )
+
+
+def _named(given: ReportInput, runs: Sequence[RunResult]) -> list[tuple[RunResult, RunSummary]]:
+    return [(run, given.summaries[run.job_key]) for run in runs]
+
+
+def _score(judge: JudgeSummary | None, scale: tuple[float, float] | None) -> Cell:
+    if judge is None:
+        return Cell("not asked")
+    counts = f"{judge.scored} of {judge.asked}"
+    if judge.mean is None:
+        return Cell("none scored", note=counts, tone="warn")
+    error = "" if judge.standard_error is None else f" ± {judge.standard_error:.2f}"
+    passed = "" if judge.pass_rate is None else f"{percent(judge.pass_rate)} pass, "
+    return Cell(f"{judge.mean:.2f}{error}", note=passed + counts, range=placed(judge.mean, judge.standard_error, scale))
+
+
+def _rest(summary: RunSummary) -> list[str]:
+    made = sum(part.calls_made for part in summary.spend)
+    stored = sum(part.calls_from_ledger for part in summary.spend)
+    latency = summary.answer_latency_p50_s
+    return [
+        f"{summary.answered} of {summary.asked}",
+        str(summary.abstained or ""),
+        dollars(summary.new_cost),
+        dollars(summary.total_cost),
+        f"{made:,} + {stored:,} stored" if made or stored else "",
+        "" if latency is None else f"{latency:.2f} s",
+    ]
+
+
+def _retrieval_note(summaries: Sequence[RunSummary]) -> list[str]:
+    counts = sorted({summary.retrieval_questions for summary in summaries if summary.retrieval})
+    if not counts:
+        return []
+    shown = counted(counts[0], "question") if len(counts) == 1 else f"{counts[0]} to {counts[-1]} questions"
+    return [f"Retrieval metrics are means over {shown} with gold documents."]
