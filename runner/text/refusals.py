@@ -40,7 +40,7 @@ _LEAD = (
     r"(?:(?:unfortunately|sorry|apologies|my apologies|i'm sorry|i am sorry|i'm afraid|i am afraid|well|hmm|honestly|"
     r"therefore|thus|hence|so|and|because|as|since|however|regrettably)[,:;.\s]+(?:but\s+|that\s+)?)*"
     r"(?:(?:based on|according to|from|in|given|with|using|within|as far as)\s+" + _SOURCE + r"[^,]{0,40},\s*)?"
-    r"(?:(?:unfortunately|sorry|however)[,:;\s]+)?"
+    r"(?:as an ai(?: language model| assistant)?,\s*)?(?:(?:unfortunately|sorry|however)[,:;\s]+)?"
 )
 _REFUSALS = tuple(
     re.compile(rf"^{_LEAD}(?:{pattern})", re.IGNORECASE)
@@ -48,8 +48,12 @@ _REFUSALS = tuple(
         # I don't know. / We do not have enough information. / I cannot answer this question.
         rf"(?:i|we)\s+(?:really\s+|just\s+|simply\s+|currently\s+)?(?:{_NOT}|have no|'ve no)\s+(?:really\s+)?"
         rf"(?:{_KNOW}|idea|information|knowledge|answer)\b(?!\s+of\s+(?:any|a)\b)",
-        rf"(?:i|we)(?:'m|'re|\s+am|\s+are)?\s+(?:not able to|unable to|cannot|can't|can not|could not|couldn't)\s+"
-        rf"{_ANSWER}\b",
+        rf"(?:i|we)(?:'m|'re|\s+am|\s+are|\s+was|\s+were)?\s+(?:not able to|unable to|cannot|can't|can not|could not|"
+        rf"couldn't)\s+{_ANSWER}\b",
+        rf"(?:unable|not able)\s+to\s+{_ANSWER}\b",
+        rf"(?:it's|it\s+is)\s+(?:not\s+possible|impossible)\s+to\s+{_ANSWER}\b",
+        r"(?:(?:this|that|it|the answer)\s+)?(?:cannot|can't|can not|could not)\s+be\s+"
+        r"(?:answered|determined|found|confirmed)\b",
         r"(?:i|we)(?:'m|'re|\s+am|\s+are)\s+not\s+(?:sure|certain|aware)\b",
         # The context does not say ... / None of the documents mentions ...
         rf"{_SOURCE}\s+(?:{_NOT}\s+(?:\w+ly\s+)?{_HOLD}|(?:is|are)\s+(?:silent|not\s+(?:clear|specific|sufficient|enough))"
@@ -60,9 +64,10 @@ _REFUSALS = tuple(
         rf"none\s+of\s+{_SOURCE}\s+{_HOLD}s?\b",
         rf"nothing\s+(?:is\s+)?(?:in|on|about)\s+{_SOURCE}\b",
         # There is no information ... / No information is given ... / No mention of ...
-        rf"(?:there\s+(?:is|are|was)\s+|i see\s+)?(?:no|not any|not enough|insufficient|n't any)\s+"
-        rf"(?:\w+\s+)?(?:information|mention|details?|data|answer|indication|reference|evidence|statement|rule)s?\b"
-        rf"(?=.*\b(?:{_SOURCE}|provided|given|available|found|mentioned|about|on|regarding|for|of|to)\b"
+        rf"(?:there(?:'s|\s+(?:is|are|was|were))\s+|i see\s+)?(?:no|not any|not enough|insufficient)\s+"
+        rf"(?:\w+\s+)?(?:information|mention|details?|data|answer|indication)s?"
+        rf"(?:\s+(?:is|are|was|were)(?:\s+\w+ly)?)?(?:\s+(?:about|on|of|as to|regarding|concerning|that|whether|"
+        rf"provided|given|available|found|mentioned|made|included|to answer)\b|\s+(?:in|from|within)\s+{_SOURCE}"
         r"|[.\s]*$)",
         r"there\s+(?:isn't|aren't|is not|are not)\s+(?:any\s+|enough\s+|sufficient\s+)?(?:\w+\s+)?"
         r"(?:information|mention|details?|data|answer|indication)s?\b",
@@ -70,7 +75,7 @@ _REFUSALS = tuple(
         rf"(?!if\b|when\b|where\b|unless\b)[^,;:]{{1,160}}\b(?:is|are|was|were|isn't|aren't)\s*(?:not\s+)?(?:\w+ly\s+)?"
         rf"(?<=not )(?:\w+ly\s+)?(?:mentioned|stated|specified|provided|given|included|covered|addressed|described|"
         rf"listed|discussed|available|contained|found|answered|known|clear)\s+(?:anywhere\s+)?(?:in|by|from|within)\s+"
-        rf"{_SOURCE}",
+        rf"{_SOURCE}(?:\W*$|,\s*(?:so|therefore|thus|and)\b)",
         r"(?:this|that|it|the answer|the information|such information|this information)\s+(?:is|was)\s*"
         r"(?:not|n't)\s+(?:\w+ly\s+)?"
         r"(?:mentioned|stated|specified|provided|given|included|covered|addressed|known|available|answered|clear)\b"
@@ -98,7 +103,10 @@ _COURTESY = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _TURN = re.compile(
-    r"(?:[,;:–—]|\s-)\s*(?:but|however|although|though|yet|except that|only that)\b[,\s]*|\bbut\b\s+", re.IGNORECASE
+    r"(?:[,;:–—]|\s-)\s*(?:but|however|although|though|yet|except that|only that)\b[,\s]*|\bbut\b\s+|;\s+"
+    # ", it only says that ..."
+    r"|,\s*(?=(?:and\s+|as\s+)?(?:it|they)\s+(?:(?:only|just|merely|does|do)\s+)?(?:say|state|mention|specif|note)\w*\b)",
+    re.IGNORECASE,
 )
 _MARKS = re.compile(r"[*_`\"“”]+")
 

@@ -29,6 +29,14 @@ REFUSALS = [
     "No information is provided about that.",
     "It is unclear from the context.",
     "None of the passages mention pets.",
+    "As an AI language model, I don't have access to that information.",
+    "I was unable to find any information about parking.",
+    "It is not possible to determine the fee from the given context.",
+    "There's no mention of pets in the documents.",
+    "Unable to answer based on the context.",
+    "Insufficient information.",
+    "The cost is not mentioned in the context, so I cannot answer.",
+    "The documents do not say. Unfortunately, this cannot be determined.",
     "The context doesn't say whether pets are allowed. For details, you should contact the housing office.",
 ]
 STATEMENTS = [
@@ -45,6 +53,14 @@ STATEMENTS = [
     'If the answer is not found in the context, reply "I don\'t know".',
     "The context says January 15.",
     "You do not have to live on campus.",
+    "The documents do not mention a fee; the deadline is January 15.",
+    "The context does not mention grants, it only says that loans are possible.",
+    "There is no rule about overnight guests for first-year students.",
+    "No reference letters are required for admission.",
+    "No evidence is needed for an appeal.",
+    "No details are needed for the application.",
+    "Students whose name is not listed in the documents must apply again.",
+    "It is impossible to appeal after 30 days.",
     "",
 ]
 
@@ -81,3 +97,24 @@ def test_real_answers_ten_plain_refusals_and_eight_that_only_hold_the_words() ->
     assert len(holding) >= 17
     assert len(abstaining) == 10
     assert {text.replace("’", "'") for text in abstaining} == {"I don't know."}
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "sorry, ",
+        "the provided ",
+        "so and because ",
+        "a is not ",
+        "no information ",
+        "i ",
+        "please ",
+        "but ",
+        "*",
+        "«",
+        "\n- ",
+    ],
+)
+def test_no_answer_keeps_the_rule_busy_for_ever(piece: str) -> None:
+    # Patterns that try every way to split such a text would take hours; the test's own time limit would end them.
+    assert abstains(piece * 5000 + "x") in (True, False)
