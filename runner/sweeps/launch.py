@@ -14,8 +14,9 @@ from runner.calls.prices import show as dollars
 from runner.config import Job, home
 from runner.errors import ExitCode, RunnerError
 from runner.records import RunStatus
+from runner.sweeps.outcome import SweepOutcome
 from runner.sweeps.parents import inherited
-from runner.sweeps.sweep import Sweep, SweepOutcome
+from runner.sweeps.sweep import Sweep
 
 EXIT_CODES = {
     RunStatus.COMPLETE: ExitCode.DONE,
@@ -69,13 +70,13 @@ def show(outcome: SweepOutcome) -> None:
 
     from runner.report.leaderboard import render_leaderboard
     from runner.report.text import plain
-    from runner.sweeps.comparisons import sweep_comparisons, verdict_lines
+    from runner.sweeps.comparisons import verdict_lines
 
     console = Console()
     result = outcome.result
     if result.runs:
         console.print(render_leaderboard([(run, outcome.summaries[run.job_key]) for run in result.runs]))
-    for line in verdict_lines(sweep_comparisons(result.runs)):
+    for line in verdict_lines(outcome.comparisons):
         console.print(Text(plain(line)))
     for sentence in (outcome.stopped_by, *outcome.notes):
         if sentence:

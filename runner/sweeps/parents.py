@@ -41,9 +41,11 @@ def parent_of(jobs: Sequence[Job]) -> Iterator[None]:
     Raises ConfigurationError and TrackingUnavailable before anything is paid.
     """
     from runner.sweeps.launch import remember, show
+    from runner.sweeps.outcome import outcome_of
     from runner.sweeps.parts import Data
-    from runner.sweeps.sweep import drop_duplicates, outcome_of, sweep_id
-    from runner.sweeps.tracked import TrackedSweep
+    from runner.sweeps.report_file import FILE_NAME, report_html
+    from runner.sweeps.sweep import drop_duplicates, sweep_id
+    from runner.sweeps.tracked import TrackedSweep, git_commit
 
     distinct, duplicates = drop_duplicates(jobs)
     data = Data()
@@ -71,7 +73,7 @@ def parent_of(jobs: Sequence[Job]) -> Iterator[None]:
         )
         outcome = outcome_of(result)
         ended = TrackedSweep.rejoin(distinct, data, home(), parent=begun.parent)
-        ended.finish(result, outcome.summaries, None)
+        ended.finish(outcome, {FILE_NAME: report_html(outcome, git_commit())})
         remember(outcome)
         show(outcome)
 

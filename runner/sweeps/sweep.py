@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,17 +22,21 @@ from runner.errors import (
     SweepStopped,
 )
 from runner.evaluation import Evaluation, RunIdentity, now
+from runner.findings import SweepComparison
 from runner.journal import Journal
 from runner.judging import ControlReport
-from runner.records import Record, RunResult, RunStatus, RunSummary, SweepResult
+from runner.records import Record, RunResult, RunStatus, SweepResult
+from runner.sweeps.comparisons import sweep_comparisons
 from runner.sweeps.controls import control_judges
 from runner.sweeps.figures import summarised
+from runner.sweeps.outcome import SweepOutcome, overall_status
 from runner.sweeps.output import RunOutput
 from runner.sweeps.parents import inherited
 from runner.sweeps.parts import Data, Parts
 from runner.sweeps.plan import JobPlan, plan_sweep
 from runner.sweeps.progress import SweepProgress
-from runner.sweeps.tracked import TrackedSweep
+from runner.sweeps.report_file import FILE_NAME, write_report
+from runner.sweeps.tracked import TrackedSweep, git_commit
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -44,22 +48,6 @@ _Ended = tuple[RunStatus, str]
 QUESTIONS_PER_CALL = 4
 """Questions under way for each call that may be in flight: enough to keep every judge busy, few enough that the
 first questions are finished early."""
-
-
-@dataclass(frozen=True, slots=True)
-class SweepOutcome:
-    """What a launch came to."""
-
-    result: SweepResult
-    summaries: Mapping[str, RunSummary]
-    """By job key."""
-    folders: Mapping[str, Path]
-    """By job key: where the files of each run are."""
-    stopped_by: str = ""
-    """The one sentence that ended the sweep early; empty where it ran to its end."""
-    notes: tuple[str, ...] = ()
-    plan: JobPlan | None = None
-    """What all jobs together were planned to ask for; ``None`` where no model is paid for."""
 
 
 def drop_duplicates(jobs: Sequence[Job]) -> tuple[tuple[Job, ...], dict[str, str]]:
@@ -103,6 +91,7 @@ class Sweep:
         self._stopped_by: RunnerError | None = None
         self._notes: tuple[str, ...] = ()
         self._plan: JobPlan | None = None
+        self._comparisons: tuple[SweepComparison, ...] = ()
         self._started_at = now()
         self._inherited = inherited()
         self._id = self._inherited.sweep_id if self._inherited else sweep_id(self._jobs, self._started_at)
@@ -132,10 +121,17 @@ class Sweep:
             try:
                 await self._run_jobs(door, parts, tracked)
             finally:
-                outcome = self.outcome()
-                await asyncio.to_thread(tracked.finish, outcome.result, outcome.summaries, outcome.plan)
-                self._notes = tracked.notes
+                await asyncio.to_thread(self._finish, tracked)
         return self.outcome()
+
+    def _finish(self, tracked: TrackedSweep) -> None:
+        """Compares the jobs, writes the report, and ends the parent run with both."""
+        if self._inherited is None:
+            self._comparisons = sweep_comparisons(self.outcome().result.runs)
+        path = self._output_dir / FILE_NAME
+        problem = write_report(self.outcome(), path, git_commit())
+        tracked.finish(self.outcome(), {} if problem else {FILE_NAME: path})
+        self._notes = (*([problem] if problem else []), *tracked.notes)
 
     def _open_tracking(self) -> TrackedSweep:
         if self._inherited is not None:
@@ -259,7 +255,7 @@ class Sweep:
             id=self._id,
             name=self._jobs[0].config.name,
             runs=runs,
-            status=_overall(runs, len(self._jobs)),
+            status=overall_status(runs, len(self._jobs)),
             started_at=self._started_at,
             finished_at=now(),
             duplicates=self._duplicates,
@@ -271,12 +267,8 @@ class Sweep:
             stopped_by=str(self._stopped_by or ""),
             notes=self._notes,
             plan=self._plan,
+            comparisons=self._comparisons,
         )
-
-
-def outcome_of(result: SweepResult) -> SweepOutcome:
-    """The outcome of a sweep whose runs are known from storage."""
-    return SweepOutcome(result, {run.job_key: summarised(run) for run in result.runs}, {})
 
 
 def _identity(job: Job) -> RunIdentity:
@@ -292,14 +284,3 @@ def _description(job: Job) -> dict[str, object]:
         "sources": dict(job.sources),
         "config": job.resolved_yaml,
     }
-
-
-def _overall(runs: Sequence[RunResult], planned: int) -> RunStatus:
-    statuses = {run.status for run in runs}
-    if RunStatus.INTERRUPTED in statuses or len(runs) < planned:
-        return RunStatus.INTERRUPTED
-    if RunStatus.BUDGET in statuses:
-        return RunStatus.BUDGET
-    if statuses == {RunStatus.COMPLETE}:
-        return RunStatus.COMPLETE
-    return RunStatus.FAILED if statuses == {RunStatus.FAILED} else RunStatus.INCOMPLETE

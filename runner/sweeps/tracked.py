@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from runner.config import Job, choices
-from runner.records import Record, RunResult, RunStatus, RunSummary, SweepResult
+from runner.records import Record, RunResult, RunStatus, RunSummary
 from runner.report.leaderboard import leaderboard_text
-from runner.sweeps.comparisons import comparison_files, comparison_metrics, sweep_comparisons
+from runner.sweeps.comparisons import comparison_files, comparison_metrics
+from runner.sweeps.outcome import SweepOutcome
 from runner.sweeps.output import RunOutput
 from runner.sweeps.parts import Data
-from runner.sweeps.plan import JobPlan
 from runner.tracking import RubricText, Tracker, TrackingReport, open_tracking
 
 
@@ -103,8 +103,9 @@ class TrackedSweep:
         files: dict[str, Path | str] = {"stats.json": output.stats_path, "records.jsonl": output.records_path}
         self._tracker.finish_run(self._runs[job.key], result, summary, files)
 
-    def finish(self, result: SweepResult, summaries: Mapping[str, RunSummary], plan: JobPlan | None) -> None:
-        """Ends the parent run with the leaderboard, and waits until everything is written."""
+    def finish(self, outcome: SweepOutcome, files: Mapping[str, Path | str]) -> None:
+        """Ends the parent run with the leaderboard and these files, and waits until everything is written."""
+        result, summaries, plan = outcome.result, outcome.summaries, outcome.plan
         metrics: dict[str, float] = {"jobs/all": float(len(result.runs))}
         metrics["jobs/complete"] = float(sum(run.status is RunStatus.COMPLETE for run in result.runs))
         spend = [summaries[run.job_key].new_cost for run in result.runs]
@@ -115,10 +116,9 @@ class TrackedSweep:
                 metrics[f"plan/{name}_usd"] = float(getattr(plan.cost, name))
         table = leaderboard_text([(run, summaries[run.job_key]) for run in result.runs])
         if self._ends_parent:
-            comparisons = sweep_comparisons(result.runs)
-            metrics |= comparison_metrics(comparisons)
-            files = {"leaderboard.txt": table, **comparison_files(comparisons)}
-            self._tracker.finish_sweep(self.parent, result.status, metrics, files)
+            metrics |= comparison_metrics(outcome.comparisons)
+            whole = {"leaderboard.txt": table, **comparison_files(outcome.comparisons), **files}
+            self._tracker.finish_sweep(self.parent, result.status, metrics, whole)
         self._report = self._tracker.close()
 
 

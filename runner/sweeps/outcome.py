@@ -1,0 +1,49 @@
+"""What a launch came to: its runs, their summaries and files, and what is to be said about the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from runner.findings import SweepComparison
+from runner.records import RunResult, RunStatus, RunSummary, SweepResult
+from runner.sweeps.comparisons import sweep_comparisons
+from runner.sweeps.figures import summarised
+from runner.sweeps.plan import JobPlan
+
+
+@dataclass(frozen=True, slots=True)
+class SweepOutcome:
+    """What a launch came to."""
+
+    result: SweepResult
+    summaries: Mapping[str, RunSummary]
+    """By job key."""
+    folders: Mapping[str, Path]
+    """By job key: where the files of each run are."""
+    stopped_by: str = ""
+    """The one sentence that ended the sweep early; empty where it ran to its end."""
+    notes: tuple[str, ...] = ()
+    plan: JobPlan | None = None
+    """What all jobs together were planned to ask for; ``None`` where no model is paid for."""
+    comparisons: tuple[SweepComparison, ...] = ()
+    """One a judge; empty for a single job, and until the sweep has ended."""
+
+
+def outcome_of(result: SweepResult) -> SweepOutcome:
+    """The outcome of a sweep whose runs are known from storage."""
+    summaries = {run.job_key: summarised(run) for run in result.runs}
+    return SweepOutcome(result, summaries, {}, comparisons=sweep_comparisons(result.runs))
+
+
+def overall_status(runs: Sequence[RunResult], planned: int) -> RunStatus:
+    """The status of a sweep from those of its runs."""
+    statuses = {run.status for run in runs}
+    if RunStatus.INTERRUPTED in statuses or len(runs) < planned:
+        return RunStatus.INTERRUPTED
+    if RunStatus.BUDGET in statuses:
+        return RunStatus.BUDGET
+    if statuses == {RunStatus.COMPLETE}:
+        return RunStatus.COMPLETE
+    return RunStatus.FAILED if statuses == {RunStatus.FAILED} else RunStatus.INCOMPLETE
