@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from rich.console import Console, ConsoleOptions, RenderResult
+from collections.abc import Sequence
+
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
 from runner.findings import Agreement, BiasReadings, Calibration, Coefficient, Corrected
@@ -54,6 +56,25 @@ class CalibrationView:
             yield from (Text(plain(warning), style="yellow") for warning in self._readings.warnings)
 
 
+class AgreementView:
+    """A rich renderable of one agreement."""
+
+    def __init__(self, found: Agreement) -> None:
+        self._found = found
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        name = " – ".join(plain(rater, True) for rater in self._found.raters)
+        if self._found.items:
+            yield _table([(name, self._found)], options.max_width)
+            yield from _confusion(self._found)
+        yield from (Text(plain(note), style="yellow") for note in self._found.notes)
+
+
+def render_agreement(found: Agreement) -> AgreementView:
+    """Several coefficients of one agreement, with its prevalence and what to make of it."""
+    return AgreementView(found)
+
+
 def _agreements(found: Calibration, width: int) -> RenderResult:
     columns: list[tuple[str, Agreement]] = []
     if found.judge_human is not None:
@@ -64,28 +85,32 @@ def _agreements(found: Calibration, width: int) -> RenderResult:
     if not columns:
         yield Text("no label is of an answer that the judge scored", style="yellow")
         return
+    yield _table(columns, width)
+
+
+def _table(columns: Sequence[tuple[str, Agreement]], width: int) -> RenderableType:
     rows = [["answers", *[str(one.items) for _, one in columns]]]
     rows.append(["prevalence", *[_prevalence(one) for _, one in columns]])
     for name, shown in NAMES.items():
         cells = [_coefficient(one.coefficients.get(name)) for _, one in columns]
         if any(cells):
             rows.append([shown, *cells])
-    rows.append(["bias (judge − human)", *[_bias(one) for _, one in columns]])
-    yield table_or_blocks(("agreement", *[name for name, _ in columns]), rows, width)
+    rows.append(["bias (first − second)", *[_bias(one) for _, one in columns]])
+    return table_or_blocks(("agreement", *[name for name, _ in columns]), rows, width)
 
 
 def _confusion(found: Agreement | None) -> RenderResult:
-    confusion = found.confusion if found is not None else None
-    if confusion is None:
+    if found is None or found.confusion is None:
         return
+    confusion, (first, second) = found.confusion, (plain(name, True) for name in found.raters)
     parts = []
     if confusion.true_positive_rate is not None:
-        parts.append(f"passes {confusion.true_positive_rate:.0%} of what people pass")
+        parts.append(f"{confusion.true_positive_rate:.0%} of what {second} pass")
     if confusion.true_negative_rate is not None:
-        parts.append(f"fails {confusion.true_negative_rate:.0%} of what people fail")
+        parts.append(f"fails {confusion.true_negative_rate:.0%} of what {second} fail")
     yield Text(
-        f"the judge {' and '.join(parts)} (both pass {confusion.true_positive}, judge only {confusion.false_positive}, "
-        f"people only {confusion.false_negative}, neither {confusion.true_negative})"
+        f"{first} passes {' and '.join(parts)} (both pass {confusion.true_positive}, {first} only "
+        f"{confusion.false_positive}, {second} only {confusion.false_negative}, neither {confusion.true_negative})"
     )
 
 

@@ -69,6 +69,11 @@ def main(argv: Sequence[str]) -> int:
         if len(runs) == 2 and asked.examples:
             console.print(render_examples(runs[0], runs[1], metric, asked.examples))
         console.print()
+    if asked.agreement:
+        from runner.report.agreement import render_agreement
+        from runner.statistics import between_judges
+
+        console.print(render_agreement(between_judges(runs, asked.agreement, cluster_by=asked.cluster_by)))
     if asked.csv:
         _write_csv(asked.csv, found)
     if asked.json:
@@ -124,6 +129,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--rubric", nargs=2, metavar="RUBRIC", help="the two runs judged by these, such as topicality_v1"
     )
+    parser.add_argument("--agreement", nargs="+", metavar="JUDGE", help="how far these judges agree on the answers")
     parser.add_argument("--examples", type=int, default=EXAMPLES, help="questions to show where two runs differ most")
     parser.add_argument("--csv", type=Path, help="write every pair as a row")
     parser.add_argument("--json", type=Path, help="write everything")

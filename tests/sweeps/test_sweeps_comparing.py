@@ -84,3 +84,24 @@ def test_the_parent_run_gets_pairs_and_standings_as_files(sweep_id: str) -> None
     }
     assert all(name.count("/") == 1 for name in metrics)
     assert sweep_comparisons(runner.load(sweep_id)[:1]) == ()
+
+
+def test_two_rubrics_on_the_same_answers_show_the_flips_with_both_reasonings(
+    model_server: ModelServer, capsys: pytest.CaptureFixture[str], home: Path
+) -> None:
+    rubrics = "rubric@judges.topicality.rubric=topicality_v1,topicality_v2"
+    assert run(model_server, "-m", rubrics, "judge=[topicality]", "questions.limit=6") == ExitCode.DONE
+    capsys.readouterr()
+    (path,) = (home / "sweeps").glob("*.json")
+    assert main([path.stem, "--rubric", "topicality_v1", "topicality_v2"]) == ExitCode.DONE
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "pass turned on" in shown
+    with pytest.raises(ConfigurationError, match=r"topicality@3: 0 of these runs were judged by it"):
+        main([path.stem, "--rubric", "topicality_v1", "topicality_v3"])
+
+
+def test_how_far_two_judges_agree(sweep_id: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([sweep_id, "--metric", "grounding", "--agreement", "grounding", "topicality"]) == ExitCode.DONE
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "grounding – topicality" in shown
+    assert "Krippendorff, ordinal" in shown
