@@ -116,7 +116,7 @@ class SentenceJudge:
             endpoint=self._endpoint,
             model=self._judge.model,
             messages=messages,
-            max_tokens=1,
+            max_tokens=yes_no.MAX_TOKENS,
             temperature=self._judge.temperature,
             top_logprobs=yes_no.ALTERNATIVES,
         )
@@ -128,7 +128,7 @@ class SentenceJudge:
         verdict = Verdict(status=VerdictStatus.FAILED, raw=raw, repeat=repeat, calls=calls)
         for reply in replies:
             check_log_probabilities(self.name, self._judge, reply)
-            # One token is all that was asked for, so ending there is no truncation as long as it can be read.
+            # The first token is all that counts: what follows it may well be cut off.
             if not reply.ok and not (reply.reason == Reason.TRUNCATED and reply.logprobs):
                 return replace(verdict, reason=reply.reason, detail=reply.detail)
         shares = [probability_of_yes(reply.logprobs) for reply in replies]

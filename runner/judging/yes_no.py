@@ -10,6 +10,9 @@ from runner.text import content_words
 
 LEAST_WORDS = 3
 """A statement with fewer words of substance cannot be understood without its question."""
+MAX_TOKENS = 4
+"""Only the first token is looked at. Room for "Yes." and the end of the reply, since a reply that ends at its limit
+counts as cut off and is asked for again at twice the limit."""
 ALTERNATIVES = 20
 """Log probabilities asked for at the one token; 20 is the most that llama.cpp and OpenAI give."""
 

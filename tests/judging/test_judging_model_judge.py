@@ -231,7 +231,7 @@ def test_statements_are_asked_one_by_one_and_the_weakest_decides() -> None:
     answer = said("Applications for the fall semester must reach the office by January 15. A laptop is included.")
     score = scored(judge("grounding_v1", scoring="sentences"), door, answer)
     assert len(door.requests) == 2
-    assert all((r.max_tokens, r.top_logprobs, r.schema) == (1, 20, None) for r in door.requests)
+    assert all((r.max_tokens, r.top_logprobs, r.schema) == (4, 20, None) for r in door.requests)
     assert "January 15" in door.requests[0].messages[1]["content"].split("Statement:")[0]
     assert score.value is not None
     assert score.value < 2
@@ -294,7 +294,7 @@ def test_one_failed_statement_fails_the_score() -> None:
     assert len(score.calls) == 2
 
 
-def test_ending_after_the_one_token_asked_for_is_no_truncation() -> None:
+def test_a_reply_cut_off_after_its_first_token_is_good_enough() -> None:
     reply = Reply("failed", "Yes", Reason.TRUNCATED, "cut", a_call(), yes(0.8).logprobs)
     assert scored(judge("topicality_v2", scoring="sentences"), QueuedDoor(reply), said("January 15.")).passed
 

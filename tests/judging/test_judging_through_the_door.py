@@ -118,7 +118,7 @@ def test_repeats_are_calls_of_their_own(tmp_path: Path, model_server: ModelServe
 
 
 @pytest.mark.parametrize("rubric", ["grounding_v1", "topicality_v2", "reference_match_v1"])
-def test_one_token_replies_are_whole_and_paid_once(tmp_path: Path, model_server: ModelServer, rubric: str) -> None:
+def test_a_yes_or_no_is_paid_once(tmp_path: Path, model_server: ModelServer, rubric: str) -> None:
     scores, _ = evaluate(tmp_path, {"g": judged(model_server, rubric, scoring="sentences")})
     assert {each["g"].status for each in scores} == {"scored"}
     assert model_server.count() == 3
