@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from runner.records import AnswerStatus, Record, RunResult, Score, total_money
+from runner.report.html.figures import shown_value
 from runner.report.html.given import ReportInput
 from runner.report.leaderboard import dollars
 from runner.report.text import plain
@@ -110,10 +111,9 @@ def _score(score: Score | None, texts: _Texts) -> list[Any] | None:
         return None
     why = score.rationale or score.detail
     passed = None if score.passed is None else int(score.passed)
-    shown = score.label if score.label is not None else ("" if score.value is None else f"{score.value:g}")
     return [
         score.value,
-        plain(shown, True),
+        plain(shown_value(score), True),
         passed,
         score.status.value,
         plain(score.reason, True),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from runner.findings import Interval
-from runner.records import RunResult
+from runner.records import RunResult, Score
 from runner.report.html.parts import Range, Share
 
 TONES = 8
@@ -14,6 +14,13 @@ TONES = 8
 
 def number(value: float | None, digits: int = 3, *, sign: bool = False) -> str:
     return "" if value is None else f"{value:{'+' if sign else ''}.{digits}f}"
+
+
+def shown_value(score: Score) -> str:
+    """The label, or the number with four digits that matter; empty where nothing was scored."""
+    if score.label is not None:
+        return score.label
+    return "" if score.value is None else f"{score.value:.4g}"
 
 
 def percent(value: float | None) -> str:

@@ -16,7 +16,7 @@ def comparison(given: ReportInput) -> Section | None:
     if not given.comparisons:
         return None
     groups = [
-        {"title": one.metric, "sentences": _sentences(one), "tables": _tables(one), "notes": _notes(one)}
+        {"title": one.metric, "sentences": sentences_of(one), "tables": _tables(one), "notes": _notes(one)}
         for one in given.comparisons
     ]
     foot = (
@@ -27,7 +27,8 @@ def comparison(given: ReportInput) -> Section | None:
     return Section("comparison", "Comparison", template="comparison.html", paragraphs=foot, more={"groups": groups})
 
 
-def _sentences(sweep: SweepComparison) -> tuple[str, ...]:
+def sentences_of(sweep: SweepComparison) -> tuple[str, ...]:
+    """What to take home of one metric, the most important first."""
     return (sweep.pairs[0].sentence,) if len(sweep.pairs) == 1 else sweep.sentences
 
 
@@ -87,7 +88,10 @@ def _standing(one: Standing) -> list[Cell | str]:
         "yes" if one.may_be_best else "",
         number(one.probability_best, 2),
         usd(one.cost_per_answer),
-        Cell(usd(one.cost_per_correct), note=interval(one.cost_per_correct_interval, 1, 6)),
+        Cell(
+            usd(one.cost_per_correct),
+            note=interval(one.cost_per_correct_interval, 1, 6) if one.cost_per_correct else "",
+        ),
         "yes" if one.on_pareto_front and one.cost_per_answer else "",
     ]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from runner.records import JudgeSummary, RunResult, RunStatus, RunSummary
 from runner.report.html.figures import counted, number, percent, placed, scale_of
 from runner.report.html.given import ReportInput
-from runner.report.html.parts import Cell, Section, table
+from runner.report.html.parts import Cell, Section, Table, table
 from runner.report.leaderboard import dollars, leaderboard_notes
 
 
@@ -16,7 +16,6 @@ def leaderboard(given: ReportInput) -> Section | None:
     if not runs:
         return None
     summaries = given.ordered_summaries
-    metrics = list(dict.fromkeys(name for summary in summaries for name in summary.retrieval))
     scales = {judge: scale_of(runs, judge) for judge in judges}
     rows = []
     for run, summary in zip(runs, summaries, strict=True):
@@ -25,14 +24,12 @@ def leaderboard(given: ReportInput) -> Section | None:
             [
                 Cell(given.names[run.job_key], note=status, tone="warn" if status else ""),
                 *(_score(summary.judges.get(judge), scales[judge]) for judge in judges),
-                *(number(summary.retrieval.get(metric)) for metric in metrics),
                 *_rest(summary),
             ]
         )
     columns = [
         "job",
         *judges,
-        *(metric.replace("_", " ") for metric in metrics),
         "answered",
         "abstained",
         "new cost",
@@ -47,8 +44,8 @@ def leaderboard(given: ReportInput) -> Section | None:
     return Section(
         "leaderboard",
         "Leaderboard",
-        tables=(table(caption, columns, rows),),
-        notes=(*leaderboard_notes(_named(given, runs)), *_retrieval_note(summaries)),
+        tables=(table(caption, columns, rows), *_retrieval(given)),
+        notes=tuple(leaderboard_notes(_named(given, runs))),
     )
 
 
@@ -81,9 +78,16 @@ def _rest(summary: RunSummary) -> list[str]:
     ]
 
 
-def _retrieval_note(summaries: Sequence[RunSummary]) -> list[str]:
-    counts = sorted({summary.retrieval_questions for summary in summaries if summary.retrieval})
-    if not counts:
+def _retrieval(given: ReportInput) -> list[Table]:
+    summaries = given.ordered_summaries
+    metrics = list(dict.fromkeys(name for summary in summaries for name in summary.retrieval))
+    if not metrics:
         return []
+    rows = [
+        [given.names[run.job_key], *(number(given.summaries[run.job_key].retrieval.get(metric)) for metric in metrics)]
+        for run in given.sweep.runs
+    ]
+    counts = sorted({summary.retrieval_questions for summary in summaries if summary.retrieval})
     shown = counted(counts[0], "question") if len(counts) == 1 else f"{counts[0]} to {counts[-1]} questions"
-    return [f"Retrieval metrics are means over {shown} with gold documents."]
+    caption = f"Retrieval: means over {shown} with gold documents; no judge is in them"
+    return [table(caption, ["job", *(metric.replace("_", " ") for metric in metrics)], rows)]

@@ -30,7 +30,9 @@ def reproduce(given: ReportInput) -> Section:
         texts=4,
     )
     found = given.reproduction
-    versions = table("Versions", ("package", "version"), [[name, one] for name, one in found.versions.items()], texts=2)
+    versions = table(
+        "What wrote this report", ("package", "version"), [[name, one] for name, one in found.versions.items()], texts=2
+    )
     said = [f"Git commit of the working directory: {found.commit}"] if found.commit else []
     if given.sweep.duplicates:
         said.append(

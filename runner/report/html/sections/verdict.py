@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from runner.records import RunStatus, total_money
 from runner.report.html.figures import counted, number, percent
 from runner.report.html.given import ReportInput
+from runner.report.html.sections.comparison import sentences_of
 from runner.report.leaderboard import dollars
 
 MOST_JOBS = 5
@@ -32,9 +33,9 @@ def verdict(given: ReportInput) -> Verdict:
 def _said(given: ReportInput) -> tuple[str, ...]:
     comparisons = given.comparisons
     if comparisons:
-        first = comparisons[0]
-        sentences = (first.pairs[0].sentence,) if len(first.pairs) == 1 else first.sentences
-        return sentences or (f"nothing can be said about {first.metric}",)
+        first, *others = comparisons
+        sentences = sentences_of(first) or (f"Nothing can be said about {first.metric}.",)
+        return (*sentences, *(sentence for one in others for sentence in sentences_of(one)[:1]))
     if not given.sweep.runs:
         return ("No job left any result.",)
     leader = given.leader

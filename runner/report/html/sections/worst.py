@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from runner.records import AnswerStatus, Record, RunResult, Score, VerdictStatus
 from runner.report.html.differences import Piece, marked
+from runner.report.html.figures import shown_value
 from runner.report.html.given import ReportInput
 from runner.report.html.parts import Section
 from runner.report.html.sections.blame import WORDS
@@ -55,7 +56,7 @@ def worst(given: ReportInput) -> Section | None:
     }
     shown = tuple(_worst(given, leader, record, others) for _, record in ranked[:SHOWN])
     name = given.names[leader.job_key]
-    whose, beside = f" of {name}", "what did better on them"
+    whose, beside = f" of {name}", "what did better on them, or the reference answer"
     if not others:
         whose, beside = "", "the reference answer where there is one"
     text = f"The {len(shown)} questions with the lowest scores{whose}, beside {beside}."
@@ -64,7 +65,7 @@ def worst(given: ReportInput) -> Section | None:
         "Worst questions",
         template="worst.html",
         paragraphs=(f"{text} Words that only one side has are marked.",),
-        more={"questions": shown, "scored": VerdictStatus.SCORED},
+        more={"questions": shown, "scored": VerdictStatus.SCORED, "shown": shown_value},
     )
 
 
