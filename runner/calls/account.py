@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from runner.calls.ledger import Attempt
-from runner.records import Call, Usage
+from runner.records import Call, Reason, Usage
 
 _NOTHING = Decimal(0)
 
@@ -18,11 +18,11 @@ def call_of(
 ) -> Call:
     """The account of one call; ``new`` are those of ``attempts`` that this asker paid for.
 
-    Attempts without a usage add nothing to the costs: those that may have been paid all the same are marked in the
-    ledger and count against the cap.
+    A reply without a usage makes the costs unknown. Attempts without a reply add nothing to them: those that may have
+    been paid all the same are marked in the ledger and count against the cap.
     """
     last = attempts[-1] if attempts else None
-    paid = [attempt for attempt in attempts if attempt.usage is not None]
+    paid = [attempt for attempt in attempts if counts(attempt)]
     return Call(
         key=key,
         stage=stage,
@@ -34,12 +34,21 @@ def call_of(
         input_cost=_sum(attempt.input_cost for attempt in paid),
         output_cost=_sum(attempt.output_cost for attempt in paid),
         total_cost=_sum(attempt.total_cost for attempt in paid),
-        new_cost=_sum(attempt.total_cost for attempt in new if attempt.usage is not None),
+        new_cost=_sum(attempt.total_cost for attempt in new if counts(attempt)),
         latency_s=round(sum(attempt.latency_s for attempt in attempts), 6),
         attempts=len(attempts),
         started_at=attempts[0].started_at if attempts else "",
         requested=_left_out(last),
     )
+
+
+def counts(attempt: Attempt) -> bool:
+    """Whether its cost, or that it is unknown, is part of what the call has cost."""
+    if attempt.usage is not None:
+        return True
+    # A reply of a server that says nothing of tokens; where every token is free, so is the reply.
+    replied = attempt.replayed or attempt.status in ("ok", Reason.TRUNCATED)
+    return replied and attempt.http_status == 200 and attempt.possibly_paid and attempt.worst_case != 0
 
 
 def _answered(attempts: Sequence[Attempt]) -> str:

@@ -12,7 +12,7 @@ from runner.calls import retries
 from runner.calls.asks import Ask, Landed, WireReply
 from runner.calls.capabilities import Capabilities
 from runner.calls.events import summary_of
-from runner.calls.flights import Flight, Flights
+from runner.calls.flights import Flight, Flights, fresh
 from runner.calls.ledger import Attempt, Found, Ledger
 from runner.calls.limits import Limiter, Limiters
 from runner.calls.purse import Purse
@@ -79,7 +79,7 @@ class Attempts:
 
     def _check(self, ask: Ask) -> None:
         if self.flights.stopped is not None:
-            raise self.flights.stopped
+            raise fresh(self.flights.stopped)
         unknown = self._unknown_models.get((ask.endpoint.base_url, ask.model))
         if unknown is not None:
             raise JobStopped(unknown)

@@ -12,6 +12,7 @@ from runner.calls.account import call_of
 from runner.calls.asks import Ask, Landed
 from runner.calls.attempts import Attempts
 from runner.calls.context import collectors
+from runner.calls.flights import fresh
 from runner.calls.ledger import Ledger, final_attempt
 from runner.calls.purse import Purse
 from runner.calls.redaction import Redactor
@@ -89,7 +90,7 @@ class Core:
 
     def _check(self) -> None:
         if self._flights.stopped is not None:
-            raise type(self._flights.stopped)(*self._flights.stopped.args)
+            raise fresh(self._flights.stopped)
 
     async def anywhere(self, work: Coroutine[Any, Any, T]) -> T:
         """Run this in the door's event loop, from any event loop."""

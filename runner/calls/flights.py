@@ -128,7 +128,7 @@ class Flights:
         if self.stopped is None:
             self.stopped = reason
         for flight in list(self._flights.values()):
-            flight.end(reason)
+            flight.end(fresh(reason))
             if not flight.on_wire:
                 self._cancel(flight, Reason.INTERRUPTED)
 
@@ -193,3 +193,8 @@ class Flights:
             self._ledger.land_soon(None, None, release=key)
             claiming.cancel()
             raise
+
+
+def fresh(error: RunnerError) -> RunnerError:
+    """The same error once more: one that many raise would gather the tracebacks of all of them."""
+    return type(error)(*error.args)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
+from runner.calls.account import counts
 from runner.calls.ledger import Attempt
 from runner.records import Call, Usage
 
@@ -46,6 +47,8 @@ class Totals:
         if attempt.usage is None:
             if attempt.possibly_paid:
                 self._possibly_paid += attempt.worst_case or Decimal(0)
+            if counts(attempt):
+                self._unknown.add(attempt.model)
             return
         self._usage += attempt.usage
         if attempt.total_cost is None:
@@ -64,7 +67,7 @@ class Totals:
             return
         self._seen.add(call.key)
         for attempt in attempts:
-            if attempt.usage is None or (attempt.key, attempt.number) in self._mine:
+            if not counts(attempt) or (attempt.key, attempt.number) in self._mine:
                 continue
             if attempt.total_cost is None:
                 self._unknown.add(attempt.model)

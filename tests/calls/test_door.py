@@ -471,3 +471,19 @@ def test_which_text_a_version_has_is_remembered(home: Path) -> None:
         assert door.remember_text("rubric", "grounding", "1", "new") is None
 
     with_door(home, work)
+
+
+def test_a_reply_without_a_usage_has_an_unknown_price(model_server: ModelServer, home: Path) -> None:
+    """Never 0: nobody knows what it cost (symptom 49); the cap counts it at its worst case."""
+    model_server.when("no_usage")
+
+    async def work(door: Door) -> tuple[Reply, tuple[str, ...], Decimal]:
+        reply = await door.chat(ask(endpoint(door, model_server)))
+        return reply, door.spent().unknown_prices, door.spent().possibly_paid
+
+    reply, unknown, possibly = with_door(home, work)
+    assert (reply.ok, reply.call.usage, reply.call.total_cost, reply.call.new_cost) == (True, None, None, None)
+    assert unknown == (MODEL,)
+    assert possibly > 0
+    again = with_door(home, work)
+    assert (again[0].call.total_cost, again[0].call.new_cost) == (None, 0)

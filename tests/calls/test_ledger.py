@@ -192,3 +192,25 @@ def test_an_owner_on_another_machine_lives_as_long_as_its_lease(home: Path) -> N
         assert await ledger.claim("k", sweep="s", again=False) is ClaimState.GRANTED
 
     with_ledger(home, work)
+
+
+def test_dead_owners_are_forgotten_by_whoever_comes_next(home: Path) -> None:
+    open_engine(None, home)[0].dispose()
+    with sqlite3.connect(home / "ledger.db") as connection:
+        connection.execute("insert into owners values ('far', 'another-host', '/nowhere', 1.0)")
+        connection.execute("insert into claims values ('k', 'far', 's', 'now')")
+        connection.execute("insert into reservations values ('r', 'far', 'sweep', '0.25')")
+    Ledger(None, home).close()
+    assert rows(home, "id", table="owners") == rows(home, "key", table="claims") == []
+    # What it had on the wire counts as spent at its worst.
+    assert rows(home, "sweep, amount", table="spending") == [("sweep", "0.25")]
+
+
+def test_two_that_make_a_ledger_together_do_not_collide(home: Path) -> None:
+    async def main() -> None:
+        opened = await asyncio.gather(*(asyncio.to_thread(Ledger, None, home) for _ in range(8)))
+        for ledger in opened:
+            ledger.close()
+
+    asyncio.run(main())
+    assert rows(home, "version", table="schema_version") == [(len(MIGRATIONS),)]

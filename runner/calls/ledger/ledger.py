@@ -56,7 +56,7 @@ class Ledger:
         self._asked: dict[str, list[asyncio.Future[Found]]] = {}
         self._writer = Writer(self._engine, self.name, self._owner, self._bury)
         try:
-            self._writer.wait_here(Work(self._owner.enter))
+            self._writer.wait_here(Work(self._enter))
         except BaseException:
             self.close()
             raise
@@ -180,6 +180,13 @@ class Ledger:
         return before
 
     # --- the end -----------------------------------------------------------------------------------------------
+
+    def _enter(self, connection: Connection) -> None:
+        self._owner.enter(connection)
+        others = set(connection.execute(select(owners.c.id).where(owners.c.id != self._owner.id)).scalars())
+        dead = self._owner.dead(connection, others) if others else set()
+        if dead:
+            self._bury(connection, dead)
 
     def _bury(self, connection: Connection, dead: set[str]) -> None:
         """Free what dead owners held; what they had on the wire counts as spent at its worst."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from pathlib import Path
 from typing import Any
 
@@ -96,11 +97,24 @@ def _on_connect(connection: sqlite3.Connection, _record: object) -> None:
     # Transactions are begun by _on_begin alone: the driver's own habit begins them too late for a lock.
     connection.isolation_level = None
     cursor = connection.cursor()
-    cursor.execute("PRAGMA journal_mode=WAL")
+    _into_wal(cursor)
     # FULL: a reply that was paid for survives a power cut, not only a killed process. Commits are shared by
     # all replies that wait (group commit), so that this costs little.
     cursor.execute("PRAGMA synchronous=FULL")
     cursor.close()
+
+
+def _into_wal(cursor: sqlite3.Cursor) -> None:
+    # The one statement for which SQLite does not wait: two processes that make a ledger together meet here.
+    ends = time.monotonic() + _BUSY_TIMEOUT_S
+    while True:
+        try:
+            cursor.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > ends:
+                raise
+            time.sleep(0.05)
 
 
 def _on_begin(connection: Any) -> None:
