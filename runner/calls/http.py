@@ -19,6 +19,8 @@ _DROPPED = frozenset({b"content-encoding", b"content-length", b"transfer-encodin
 
 _KEEPALIVE_S = 30.0
 
+_THIS_MACHINE = frozenset({"localhost", "::1"})
+
 
 class PooledTransport(httpx2.AsyncBaseTransport):
     """Belongs to the event loop in which it sends its first request. Timeouts are its caller's business."""
@@ -64,8 +66,13 @@ class PooledTransport(httpx2.AsyncBaseTransport):
 
 
 def proxy_for(base_url: str) -> str | None:
-    """The proxy that the environment names for this address (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, NO_PROXY)."""
+    """The proxy that the environment names for this address (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, NO_PROXY).
+
+    None for this machine itself: no proxy could reach its loopback.
+    """
     url = httpx2.URL(base_url)
+    if url.host in _THIS_MACHINE or url.host.startswith("127."):
+        return None
     proxies = urllib.request.getproxies()
     found = proxies.get(url.scheme) or proxies.get("all")
     if not found or urllib.request.proxy_bypass(url.host):
