@@ -181,7 +181,11 @@ def _unknown_key(failure: _Failure, where: str, key: str) -> Problem:
 
 def _not_merged(failure: _Failure, match: re.Match[str]) -> Explanation:
     line = match["line"]
-    return Explanation((Problem(line, plain_message(failure.cause or failure.error)),), line)
+    what, remedy = plain_message(failure.cause or failure.error), ""
+    if "is not a subclass of" in what:
+        parent, _, name = line.partition("=")[0].lstrip("+").rpartition(".")
+        what, remedy = "an entry cannot be added like this", f"write '+{parent}={{{name}: {{...}}}}'"
+    return Explanation((Problem(line, what, remedy),), line)
 
 
 def _not_deleted(failure: _Failure, match: re.Match[str]) -> Explanation:

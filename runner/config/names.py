@@ -7,7 +7,18 @@ from collections.abc import Sequence
 
 SEPARATOR = " · "
 _LONGEST = 200
-_SILENT = ("endpoint", "prices", "budget", "tracking", "launch", "calls", "questions", "experiment", "on_error", "hydra")
+_SILENT = (
+    "endpoint",
+    "prices",
+    "budget",
+    "tracking",
+    "launch",
+    "calls",
+    "questions",
+    "experiment",
+    "on_error",
+    "hydra",
+)
 """Beginnings of keys that say little about what a single run is; a sweep names whatever differs."""
 
 

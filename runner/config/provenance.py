@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from runner.config.paths import shipped_conf
 from runner.config.search_path import ConfigSource, config_loader
 from runner.errors import Problem
 
 
-def located(problems: Sequence[Problem], overrides: Sequence[str], source: ConfigSource) -> list[Problem]:
-    """The problems, each with the file that says the value where it is neither on the command line nor a default."""
+def located(
+    problems: Sequence[Problem], overrides: Sequence[str], source: ConfigSource, *, leave: Collection[str] = ()
+) -> list[Problem]:
+    """The problems, each with the file that says the value where it is neither on the command line nor a default.
+
+    ``leave``: keys whose origin is said already.
+    """
     if not problems:
         return []
     try:
         layers = _layers(overrides, source)
     except Exception:  # the composition has problems of its own, which are said elsewhere
         return list(problems)
-    given = {override.partition("=")[0].lstrip("+") for override in overrides}
+    given = set(leave) | {override.partition("=")[0].lstrip("+") for override in overrides}
     return [
         problem if problem.where in given else dataclasses.replace(problem, where=_with_file(problem.where, layers))
         for problem in problems
@@ -51,10 +57,15 @@ def _layers(overrides: Sequence[str], source: ConfigSource) -> list[tuple[Path, 
     found = []
     for default in defaults:
         file = find_file(default.config_path, source) if default.config_path else None
-        if file is not None and not default.config_path.startswith("hydra/"):
+        if file is not None and _may_be_edited(file) and not default.config_path.startswith("hydra/"):
             package = "" if default.package in (None, "_global_") else str(default.package)
             found.append((file, package, yaml.safe_load(file.read_text(encoding="utf-8"))))
     return found
+
+
+def _may_be_edited(file: Path) -> bool:
+    """The user's own files, and the shipped ones in a checkout; not those in the depths of an environment."""
+    return file.is_relative_to(Path.cwd()) or not file.is_relative_to(shipped_conf())
 
 
 def _with_file(key: str, layers: Sequence[tuple[Path, str, Any]]) -> str:

@@ -45,9 +45,8 @@ def _check_one(job: Job) -> list[Problem]:
     problems.extend(p for p in rules.between_keys(job.config) if p.where not in wrong)
     problems.extend(rules.missing_files(job.config))
     problems.extend(in_values(values, job.origins))
-    decided = [problem for problem in problems if problem.where in job.origins]
-    others = [problem for problem in _once(problems) if problem not in decided]
-    return [*(with_origin(p, job.origins) for p in decided), *located(others, job.overrides, job.source)]
+    explained = [with_origin(problem, job.origins) for problem in _once(problems)]
+    return located(explained, job.overrides, job.source, leave=job.origins)
 
 
 def _once(problems: Sequence[Problem]) -> list[Problem]:
@@ -56,9 +55,10 @@ def _once(problems: Sequence[Problem]) -> list[Problem]:
 
     def stands_elsewhere(problem: Problem) -> bool:
         first, _, rest = problem.where.partition(".")
+        origins = [f"stack_defaults.{rest}"]
         if first == "judges":
             rest = rest.partition(".")[2]
-        origins = [f"{first}.{rest}" for first in ("judge_defaults", "stack_defaults")]
+            origins.append(f"judge_defaults.{rest}")
         if ".endpoint." in f".{rest}":
             origins.append(f"endpoint.{rest.rpartition('.')[2]}")
         return any(origin != problem.where and (origin, problem.what) in said for origin in origins)

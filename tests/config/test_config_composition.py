@@ -150,8 +150,10 @@ def test_a_stack_chosen_by_an_experiment_gives_way_to_the_command_line(tmp_path:
     write(tmp_path / "mine/experiment/hosted.yaml", "# @package _global_\ndefaults:\n  - override /stack: openai\n")
     source = ConfigSource(extra=tmp_path / "mine")
     assert compose_one(["experiment=hosted"], source=source).config.generator.model == "gpt-4o-mini"
-    assert compose_one(["experiment=hosted", "stack=local"], source=source).config.judges["grounding"].model.startswith(
-        "qwen"
+    assert (
+        compose_one(["experiment=hosted", "stack=local"], source=source)
+        .config.judges["grounding"]
+        .model.startswith("qwen")
     )
 
 
