@@ -46,6 +46,8 @@ class TrackingReport:
     """Missing when they were counted at the end of a run, and written again."""
     spooled: int = 0
     """Operations that wait on disk for ``runner report --sync``."""
+    writer_cpu_s: float = 0.0
+    """CPU seconds of the writer's process, its start included."""
     problems: tuple[str, ...] = ()
     """One sentence each: what could not be written."""
 

@@ -7,6 +7,7 @@ import contextlib
 import os
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
@@ -51,9 +52,10 @@ def main(argv: Sequence[str]) -> int:
         return ExitCode.BAD_CONFIGURATION
     try:
         with serving(home, port) as address:
-            print(f"The MLflow UI is at {address} (Ctrl-C ends it)", flush=True)
+            page = address + _landing(home)
+            print(f"The MLflow UI is at {page} (Ctrl-C ends it)", flush=True)
             if not given.no_browser and sys.stdout.isatty():
-                _open_browser(address)
+                _open_browser(page)
             _wait_for_the_end(address)
     except KeyboardInterrupt:
         print("\nended", file=sys.stderr)
@@ -114,6 +116,18 @@ def _port(wanted: int | None) -> int | None:
                 probe.bind((HOST, port))
                 return port
     return None
+
+
+def _landing(home: Path) -> str:
+    """The page of the latest sweep; empty where there is none."""
+    connection = sqlite3.connect(home / "mlflow.db")
+    try:
+        found = connection.execute("SELECT experiment_id FROM runs ORDER BY start_time DESC LIMIT 1").fetchone()
+    except sqlite3.Error:
+        found = None
+    finally:
+        connection.close()
+    return f"/#/experiments/{found[0]}/evaluation-runs" if found else ""
 
 
 def _answers(address: str) -> bool:

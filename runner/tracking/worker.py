@@ -11,6 +11,7 @@ import queue
 import signal
 import sys
 import threading
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -203,6 +204,7 @@ class Worker:
             "traces_written": self._delivery.traces_written,
             "traces_rewritten": self._rewritten,
             "spooled": self._delivery.spooled,
+            "writer_cpu_s": time.process_time(),
             "problems": self._delivery.problems,
         }
 

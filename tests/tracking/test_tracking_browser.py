@@ -58,7 +58,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     environment |= {"RUNNER_HOME": str(home), "PYTHONPATH": str(ROOT)}
     verb = subprocess.Popen(command, cwd=work, env=environment, stdout=subprocess.PIPE, text=True)
     assert verb.stdout is not None
-    address = next(word for word in verb.stdout.readline().split() if word.startswith("http"))
+    landing = next(word for word in verb.stdout.readline().split() if word.startswith("http"))
+    address, _, page = landing.partition("/#")
+    assert page == "/experiments/2/evaluation-runs"
     try:
         with opened(address) as pages:
             yield Site(home, pages)
@@ -116,7 +118,7 @@ def test_a_trace_shows_the_chunks_and_what_each_call_cost(site: Site) -> None:
 def test_question_sets_are_under_datasets(site: Site) -> None:
     page = site.pages.page
     page.goto(f"{site.pages.address}/#/experiments/1/datasets")
-    page.get_by_text("academic_faq").first.wait_for()
+    page.get_by_text("academic_faq").first.click()
     page.get_by_text("How many credit hours do I need to graduate?").first.wait_for()
 
 
