@@ -7,12 +7,15 @@ import concurrent.futures
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from runner.config import Job, check, compose_jobs, home
 from runner.errors import ConfigurationError, RunnerError
 from runner.findings import SweepComparison
 from runner.records import RunResult, RunStatus, SweepResult
+
+if TYPE_CHECKING:
+    import pandas
 
 Result = TypeVar("Result")
 
@@ -40,6 +43,20 @@ def load(name: str) -> tuple[RunResult, ...]:
     from runner.sweeps.stored import load as load_stored
 
     return load_stored(home(), name)
+
+
+def frame(*runs: str | RunResult | SweepResult) -> pandas.DataFrame:
+    """The questions of stored or given runs as a pandas DataFrame, one row a question and run; costs nothing.
+
+    ``runs`` are results, or what ``load`` takes. Each judge has the columns ``NAME_score``, ``NAME_label``,
+    ``NAME_passed``, ``NAME_status`` and ``NAME_reasoning``; undefined numbers are missing values.
+    """
+    from runner.sweeps.exporting import frame as frame_of
+
+    found: list[RunResult] = []
+    for run in runs:
+        found.extend((run,) if isinstance(run, RunResult) else run.runs if isinstance(run, SweepResult) else load(run))
+    return frame_of(found)
 
 
 def compare(

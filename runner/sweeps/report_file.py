@@ -46,7 +46,7 @@ def report_html(outcome: SweepOutcome, commit: str = "") -> str:
         biases=_biases(runs),
         planned=None if outcome.plan is None else _planned(outcome.plan),
         reproduction=Reproduction(commands(runs), _versions(), commit),
-        notes=[outcome.stopped_by] if outcome.stopped_by else [],
+        notes=[sentence for sentence in (outcome.stopped_by, *outcome.notes) if sentence],
     )
 
 

@@ -1,4 +1,4 @@
-"""The verb ``report``: shows stored sweeps and runs again, without a call."""
+"""The verb ``report``: shows stored sweeps and runs again, or writes them as files, without a call."""
 
 from __future__ import annotations
 
@@ -9,31 +9,39 @@ from pathlib import Path
 from typing import Any
 
 from runner.config import home
-from runner.errors import ExitCode
-from runner.sweeps.stored import load
+from runner.errors import ConfigurationError, ExitCode
+from runner.sweeps.exporting import export, stored_sweep
 
 SHOWN = 20
 """How many sweeps the list shows."""
 
 
 def main(argv: Sequence[str]) -> int:
-    """``runner report [NAME ...] [--sync]``: the list of sweeps, or the table of those named."""
+    """``runner report [NAME ...] [--html|--csv|--jsonl FILE] [--sync]``: the list of sweeps, or those named."""
     parser = argparse.ArgumentParser(prog="runner report", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="a sweep's id, a job key or a run's name")
     parser.add_argument("--sync", action="store_true", help="write to the tracking store what waits on disk for it")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write report.html again")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="write one row a question and run")
+    parser.add_argument("--jsonl", type=Path, metavar="FILE", help="write everything, one record a line")
     arguments = parser.parse_args(list(argv))
+    files = {"html": arguments.html, "csv": arguments.csv, "jsonl": arguments.jsonl}
     if arguments.sync:
         return _sync()
+    if not arguments.names and any(files.values()):
+        raise ConfigurationError("report: say which sweep or run is to be written; `runner report` lists them")
     if not arguments.names:
         return _list(home())
+    sweep = stored_sweep(home(), arguments.names)
+    if any(files.values()):
+        export(sweep, **files)
+        return ExitCode.DONE
     from rich.console import Console
 
     from runner.report.leaderboard import render_leaderboard
     from runner.sweeps.figures import summarised
 
-    runs = [run for name in arguments.names for run in load(home(), name)]
-    distinct = list({run.job_key: run for run in runs}.values())
-    Console().print(render_leaderboard([(run, summarised(run)) for run in distinct]))
+    Console().print(render_leaderboard([(run, summarised(run)) for run in sweep.runs]))
     return ExitCode.DONE
 
 

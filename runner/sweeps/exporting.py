@@ -1,0 +1,81 @@
+"""Stored runs as files and frames: CSV for spreadsheets, JSON Lines with everything, HTML to be read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from runner.errors import ConfigurationError, Problem
+from runner.journal import dump_record
+from runner.records import RunResult, RunStatus, SweepResult
+from runner.report.exports import columns, rows, write_csv
+from runner.sweeps.outcome import outcome_of
+from runner.sweeps.report_file import report_html
+from runner.sweeps.stored import load
+
+if TYPE_CHECKING:
+    import pandas
+
+STORED = "Written from stored runs, without a call: what was paid when they were made counts as stored here."
+
+
+def stored_sweep(home: Path, names: Sequence[str]) -> SweepResult:
+    """The runs of these names as one sweep; the sweep itself where one name says it.
+
+    Raises ConfigurationError where a name fits nothing or several runs.
+    """
+    found = [run for name in names for run in load(home, name)]
+    runs = tuple({run.job_key: run for run in found}.values())
+    definition = home / "sweeps" / f"{names[0]}.json"
+    if len(names) == 1 and definition.is_file():
+        kept: dict[str, Any] = json.loads(definition.read_text(encoding="utf-8"))
+        called = {job["key"]: str(job["name"]) for job in kept["jobs"]}
+        named = tuple(replace(run, name=called.get(run.job_key, run.name)) for run in runs)
+        status = RunStatus(kept["status"])
+        return SweepResult(names[0], str(kept["name"]), named, status, kept["started_at"], kept["finished_at"])
+    complete = all(run.status is RunStatus.COMPLETE for run in runs)
+    return SweepResult(
+        id=" ".join(run.job_key[:12] for run in runs),
+        name=" · ".join(run.name for run in runs),
+        runs=runs,
+        status=RunStatus.COMPLETE if complete else RunStatus.INCOMPLETE,
+        started_at=min((run.started_at for run in runs), default=""),
+        finished_at=max((run.finished_at for run in runs), default=""),
+    )
+
+
+def frame(runs: Sequence[RunResult]) -> pandas.DataFrame:
+    """One row a question and run; undefined numbers are missing values."""
+    import pandas
+
+    return pandas.DataFrame(list(rows(runs)), columns=columns(runs))
+
+
+def export(sweep: SweepResult, *, html: Path | None = None, csv: Path | None = None, jsonl: Path | None = None) -> None:
+    """Writes the files that are asked for. Raises ConfigurationError where one cannot be written."""
+    if html is not None:
+        text = report_html(replace(outcome_of(sweep), notes=(STORED,)))
+        _write(html, lambda file: file.write(text))
+    if csv is not None:
+        _write(csv, lambda file: write_csv(sweep.runs, file))
+    if jsonl is not None:
+        _write(jsonl, lambda file: _write_lines(sweep.runs, file))
+
+
+def _write_lines(runs: Sequence[RunResult], file: TextIO) -> None:
+    for run in runs:
+        head = json.dumps({"run": run.name, "job_key": run.job_key}, ensure_ascii=False)
+        for record in run.records:
+            file.write(f"{head[:-1]}, {dump_record(record).decode('utf-8')[1:]}\n")
+
+
+def _write(path: Path, fill: Callable[[TextIO], object]) -> None:
+    try:
+        with path.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
+            fill(file)
+    except OSError as error:
+        raise ConfigurationError([Problem(str(path), f"cannot be written ({error.strerror})")]) from error
+    print(f"written: {path}")
