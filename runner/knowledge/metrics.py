@@ -28,14 +28,19 @@ def retrieval_metrics(question: Question, retrieved: Sequence[Retrieved], top_k:
     ordered = sorted(retrieved, key=lambda item: item.rank)[:top_k]
     documents = list(dict.fromkeys(item.chunk.document_id for item in ordered))
     ranks = [rank for rank, document in enumerate(documents, 1) if document in gold]
-    gains = sum(1 / math.log2(rank + 1) for rank in ranks)
-    ideal = sum(1 / math.log2(rank + 1) for rank in range(1, min(len(gold), top_k) + 1))
+    gains = [float(document in gold) for document in documents]
+    ideal = [1.0] * min(len(gold), top_k)
     values = {
         "hit_rate": 1.0 if ranks else 0.0,
         "precision": len(ranks) / top_k,
         "recall": len(ranks) / len(gold),
         "mrr": 1 / ranks[0] if ranks else 0.0,
         "map": sum(found / rank for found, rank in enumerate(ranks, 1)) / len(gold),
-        "ndcg": gains / ideal,
+        "ndcg": discounted_gain(gains) / discounted_gain(ideal),
     }
     return {f"{name}_at_{top_k}": value for name, value in values.items()}
+
+
+def discounted_gain(gains: Sequence[float]) -> float:
+    """DCG with linear gain: the sum of gain / log2(rank + 1), best rank first (Järvelin & Kekäläinen; trec_eval)."""
+    return sum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, 1))
