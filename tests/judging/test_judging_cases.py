@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import csv
+from pathlib import Path
 
 import pytest
 
 from runner.judging import open_judge
+from runner.judging.evidence import REFERENCE_PASS_SHARE, reference
 from tests.fakes.judged import CASES, case_parts, cases, judge, shipped
 from tests.fakes.queued_door import QueuedDoor
 
@@ -69,3 +72,26 @@ def test_the_evidence_judge_says_the_same_every_time() -> None:
     opened = open_judge("e", judge("grounding_v1", kind="evidence"), QueuedDoor())  # type: ignore[arg-type]
     for case in cases("grounding")[:6]:
         assert asyncio.run(opened.score(*case_parts(case))) == asyncio.run(opened.score(*case_parts(case)))
+
+
+def test_published_verdicts_on_real_answers_are_mostly_found() -> None:
+    folder = Path("../shared/data/course_faq")
+    if not folder.is_dir():
+        pytest.skip("the course FAQ is not on this machine")
+    answers = _rows(folder / "rag-answers-new.csv")
+    verdicts = _rows(folder / "rag-evaluations-new.csv")
+    shares: dict[str, list[float]] = {"good": [], "bad": []}
+    for answer, verdict in zip(answers, verdicts, strict=True):
+        found = reference(answer["question"], answer["answer_orig"], answer["answer_llm"])
+        shares[verdict["score"]].append(found.share)
+    good, bad = shares["good"], shares["bad"]
+    assert (len(good), len(bad)) == (379, 16)
+    area = sum((g > b) + 0.5 * (g == b) for g in good for b in bad) / (len(good) * len(bad))
+    assert area >= 0.92
+    assert sum(share >= REFERENCE_PASS_SHARE for share in good) >= 0.8 * len(good)
+    assert sum(share >= REFERENCE_PASS_SHARE for share in bad) <= 3
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
