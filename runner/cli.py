@@ -29,7 +29,7 @@ VERBS: dict[str, Verb] = {
         "calls, tokens and dollars of a run or sweep, without a paid call",
         takes_overrides=True,
     ),
-    "ask": Verb("runner.sweeps.ask:main", "one question: answer, verdicts and chunks", takes_overrides=True),
+    "ask": Verb("runner.sweeps.asking:main", "type questions: answer, verdicts, chunks, cost", takes_overrides=True),
     "compare": Verb("runner.sweeps.comparing:main", "two or more stored runs, question by question; costs nothing"),
     "report": Verb("runner.sweeps.reporting:main", "stored sweeps and runs again; costs nothing"),
     "label": Verb("runner.sweeps.labelling:main", "give human labels to stored answers"),

@@ -108,7 +108,7 @@ class Evaluation:
                     return
                 with calling(run=self._identity.job_key, question=question.id, deadline=pipeline.question_deadline_s):
                     try:
-                        record = await _evaluate_question(question, retrieval, pipeline)
+                        record = await evaluate_question(question, retrieval, pipeline)
                     except (BudgetReached, JobStopped) as ended:
                         # Calls of other questions that are under way are paid for: they finish, none is begun.
                         ended_by.append(ended)
@@ -156,7 +156,8 @@ class Evaluation:
         )
 
 
-async def _evaluate_question(question: Question, retrieval: Retrieval, pipeline: Pipeline) -> Record:
+async def evaluate_question(question: Question, retrieval: Retrieval, pipeline: Pipeline) -> Record:
+    """One question with what was retrieved for it, to its scores. Raises what ends a run."""
     retrieved = tuple(retrieval.retrieved)
     scores: dict[str, Score] = {}
     if pipeline.generator is None:

@@ -1,0 +1,133 @@
+"""The verb ``ask``: questions typed one after the other, answered and judged by one configuration."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console
+
+from runner.calls import Door, open_door
+from runner.config import Job, home
+from runner.config.arguments import parse_arguments
+from runner.config.composition import prepare
+from runner.errors import ConfigurationError, ExitCode, RunnerError
+from runner.sweeps.asked_run import AskedRun
+from runner.sweeps.conversation import LEAVE, Conversation
+from runner.sweeps.parts import Data, Parts
+
+PROMPT = "question> "
+SCRIPT_WIDTH = 100_000
+"""Characters of a line that nobody wraps."""
+MOST_HISTORY = 1_000
+"""Lines of the history that are kept from one session to the next."""
+
+
+def main(argv: Sequence[str]) -> int:
+    """``runner ask [--track] [overrides]``; exit 3 where an answer or a verdict failed.
+
+    In a terminal an error that ends a question does not end the session; piped, it does. ``--track``: the questions
+    also go to the tracking store, as a run of their own.
+    """
+    arguments = parse_arguments([argument for argument in argv if argument != "--track"])
+    if arguments.information or arguments.multirun:
+        raise ConfigurationError("ask: give only overrides; it asks one configuration")
+    (job,) = prepare(arguments.overrides, multirun=False, source=arguments.source)
+    # A script reads whole lines; a person reads what fits the terminal.
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else SCRIPT_WIDTH)
+    return ask(job, console, interactive=sys.stdin.isatty(), track="--track" in argv)
+
+
+def ask(job: Job, console: Console, *, interactive: bool, track: bool = False) -> int:
+    """Reads lines until the end of the input, ``quit`` or Ctrl-C. Returns the exit code."""
+    data = Data()
+    problems = data.problems((job,))
+    if problems:
+        raise ConfigurationError(problems)
+    tracked = AskedRun.open(job, data) if track else None
+    with _session(job, data, console) as (conversation, loop):
+        try:
+            _talk(conversation, loop, interactive=interactive)
+        finally:
+            for note in () if tracked is None else tracked.finish(conversation.records):
+                conversation.say(note, style="yellow")
+        return ExitCode.INCOMPLETE if conversation.failures else ExitCode.DONE
+
+
+def _talk(conversation: Conversation, loop: asyncio.Runner, *, interactive: bool) -> None:
+    if interactive:
+        conversation.say(conversation.greeting)
+    for line in _lines(interactive):
+        if line.lower() in LEAVE:
+            return
+        if line.startswith(":"):
+            conversation.command(line)
+        elif line:
+            if not interactive:
+                conversation.say(f"{PROMPT}{line}")
+            _one(conversation, loop, line, interactive=interactive)
+
+
+@contextlib.contextmanager
+def _session(job: Job, data: Data, console: Console) -> Iterator[tuple[Conversation, asyncio.Runner]]:
+    """The parts of the configuration, open while the user thinks: the loop only turns while a question is asked."""
+    config = job.config
+    with asyncio.Runner() as loop:
+        stack = contextlib.AsyncExitStack()
+        opening = open_door(config.calls, config.budget, config.prices, home=home(), metadata=config.metadata)
+        door: Door = loop.run(stack.enter_async_context(opening))
+        try:
+            parts = Parts(door, home(), data)
+            parts.check((job,))
+            yield Conversation(job, loop.run(parts.pipeline(job)), console), loop
+        finally:
+            loop.run(stack.aclose())
+
+
+def _one(conversation: Conversation, loop: asyncio.Runner, line: str, *, interactive: bool) -> None:
+    try:
+        loop.run(conversation.ask(line))
+    except KeyboardInterrupt:
+        if not interactive:
+            raise
+        conversation.say("this question was dropped; Ctrl-C again leaves", style="yellow")
+    except RunnerError as error:
+        if not interactive:
+            raise
+        conversation.failures += 1
+        conversation.say(str(error), style="yellow")
+
+
+def _lines(interactive: bool) -> Iterator[str]:
+    """What the user types, or the lines of a pipe."""
+    if not interactive:
+        yield from (line.strip() for line in sys.stdin)
+        return
+    with _history():
+        while True:
+            try:
+                yield input(PROMPT).strip()
+            except (EOFError, KeyboardInterrupt):
+                print()
+                return
+
+
+@contextlib.contextmanager
+def _history() -> Iterator[None]:
+    """Arrow keys and what was typed before; without it where Python was built without readline."""
+    try:
+        import readline
+    except ImportError:
+        yield
+        return
+    path = home() / "ask_history"
+    with contextlib.suppress(OSError):
+        readline.read_history_file(path)
+    try:
+        yield
+    finally:
+        readline.set_history_length(MOST_HISTORY)
+        with contextlib.suppress(OSError):
+            readline.write_history_file(path)
