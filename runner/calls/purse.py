@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import uuid
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, insert, select, update
 
 from runner.calls import prices
 from runner.calls.budget import Reservation, SpendingCap
 from runner.calls.ledger.ledger import Ledger, add_spending
 from runner.calls.ledger.tables import reservations, spending
 from runner.config.schema import Budget, Price
-from runner.errors import BudgetReached
+from runner.errors import BudgetReached, RunnerError
 
 DEFAULT_OUTPUT_LIMIT = 16_384
 """Taken as the worst case of a request that names no output limit (a user's own): the largest of the common models."""
@@ -25,18 +26,28 @@ _ASK_AGAIN_S = 0.1
 """How often to look whether other processes have given money back."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Reserve:
+    worst: Decimal
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Settle:
+    worst: Decimal
+    cost: Decimal
+
+
 class Hold:
     """Money set aside for one attempt."""
 
-    __slots__ = ("_reservation", "name", "settled", "worst")
+    __slots__ = ("_reservation", "settled", "worst")
 
-    def __init__(self, reservation: Reservation, worst: Decimal | None, name: str | None) -> None:
+    def __init__(self, reservation: Reservation, worst: Decimal | None) -> None:
         self._reservation = reservation
         self.settled = False
         self.worst = worst
         """US dollars at most; ``None``: price unknown."""
-        self.name = name
-        """Its name among the reservations in the ledger; ``None`` where no other process needs to know."""
 
     def settle(self, actual: Decimal | None) -> None:
         self._reservation.settle(actual)
@@ -52,7 +63,8 @@ class Purse:
         self._ledger = ledger
         self._sweep = sweep
         self._shared = shared and cap is not None
-        self._mine_in_ledger = _NOTHING
+        self._my_spending = _NOTHING
+        self._my_holds = _NOTHING
         self._all_spent = _NOTHING
         self._others_hold = _NOTHING
 
@@ -72,7 +84,7 @@ class Purse:
         while True:
             try:
                 if not self._shared or not worst:
-                    return Hold(self.cap.reserve(worst, model), worst, None)
+                    return Hold(self.cap.reserve(worst, model), worst)
                 return await self._hold_among_processes(worst, model)
             except BudgetReached:
                 if worst is None:
@@ -85,36 +97,17 @@ class Purse:
                     raise
 
     async def _hold_among_processes(self, worst: Decimal, model: str) -> Hold:
-        name = uuid.uuid4().hex
-
-        def reserve(connection: Connection) -> Reservation:
-            # Inside the write transaction nobody else reserves, so that all processes together keep the cap.
-            rows = connection.execute(
-                select(reservations.c.owner, reservations.c.amount).where(reservations.c.sweep == self._sweep)
-            ).all()
-            spent = connection.execute(
-                select(spending.c.amount).where(spending.c.sweep == self._sweep)
-            ).scalar_one_or_none()
-            self._all_spent = _NOTHING if spent is None else Decimal(spent)
-            mine = self._ledger.owner
-            self._others_hold = sum((Decimal(row.amount) for row in rows if row.owner != mine), _NOTHING)
-            self.cap.note_elsewhere(max(_NOTHING, self._all_spent - self._mine_in_ledger) + self._others_hold)
-            reservation = self.cap.reserve(worst, model)
-            row = {"id": name, "owner": mine, "sweep": self._sweep, "amount": str(worst)}
-            connection.execute(insert(reservations).values(row))
-            return reservation
-
-        reserving = asyncio.ensure_future(self._ledger.work(reserve))
+        reserving = asyncio.ensure_future(self._ledger.piece(self, _Reserve(worst, model)))
         try:
-            return Hold(await asyncio.shield(reserving), worst, name)
+            return Hold(await asyncio.shield(reserving), worst)
         except asyncio.CancelledError:
             # The reservation is on its way all the same and must be given back.
-            reserving.add_done_callback(lambda done: self._never_mind(done, worst, name))
+            reserving.add_done_callback(lambda done: self._never_mind(done, worst))
             raise
 
-    def _never_mind(self, done: asyncio.Future[Reservation], worst: Decimal, name: str) -> None:
-        if not done.cancelled() and done.exception() is None and self._ledger.failed is None:
-            self.settle(Hold(done.result(), worst, name), _NOTHING)
+    def _never_mind(self, done: asyncio.Future[Reservation], worst: Decimal) -> None:
+        if not done.cancelled() and done.exception() is None:
+            self.settle(Hold(done.result(), worst), _NOTHING)
 
     def settle(self, hold: Hold, actual: Decimal | None) -> None:
         """The attempt cost ``actual``; ``None``: nobody knows, so it counts at its worst case. Does not wait.
@@ -125,14 +118,40 @@ class Purse:
             return
         hold.settled = True
         hold.settle(actual)
-        if hold.name is None or self._ledger.failed is not None:
-            return
-        cost = hold.worst if actual is None else actual
-        name, amount = hold.name, cost or _NOTHING
+        if self._shared and hold.worst and self._ledger.failed is None:
+            self._ledger.piece_soon(self, _Settle(hold.worst, hold.worst if actual is None else actual))
 
-        def settle(connection: Connection) -> None:
-            connection.execute(delete(reservations).where(reservations.c.id == name))
-            add_spending(connection, self._sweep, amount)
-            self._mine_in_ledger += amount
+    def apply(self, connection: Connection, pieces: Sequence[Any]) -> Sequence[Any]:
+        """Reserve and settle inside the ledger's write transaction, where no other process does.
 
-        self._ledger.work_soon(settle)
+        So all processes together keep the cap. One row says what this process holds, whatever the number of calls.
+        """
+        mine = self._ledger.owner
+        of_this_sweep = reservations.c.sweep == self._sweep
+        held = connection.execute(select(reservations.c.owner, reservations.c.amount).where(of_this_sweep)).all()
+        spent = connection.execute(select(spending.c.amount).where(spending.c.sweep == self._sweep)).scalar()
+        self._all_spent = _NOTHING if spent is None else Decimal(spent)
+        self._others_hold = sum((Decimal(row.amount) for row in held if row.owner != mine), _NOTHING)
+        self.cap.note_elsewhere(max(_NOTHING, self._all_spent - self._my_spending) + self._others_hold)
+        results: list[Any] = []
+        settled = _NOTHING
+        for piece in pieces:
+            if isinstance(piece, _Settle):
+                self._my_holds -= piece.worst
+                settled += piece.cost
+                results.append(None)
+                continue
+            try:
+                results.append(self.cap.reserve(piece.worst, piece.model))
+                self._my_holds += piece.worst
+            except RunnerError as error:
+                results.append(error)
+        row = {"id": f"{mine}:{self._sweep}", "owner": mine, "sweep": self._sweep, "amount": str(self._my_holds)}
+        if any(one.owner == mine for one in held):
+            connection.execute(update(reservations).where(reservations.c.id == row["id"]).values(amount=row["amount"]))
+        else:
+            connection.execute(insert(reservations).values(row))
+        if settled:
+            add_spending(connection, self._sweep, settled)
+            self._my_spending += settled
+        return results

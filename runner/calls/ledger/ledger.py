@@ -21,7 +21,7 @@ from runner.calls.ledger.owners import Owner
 from runner.calls.ledger.rows import Attempt, attempt_of
 from runner.calls.ledger.storage import open_engine, storage_error
 from runner.calls.ledger.tables import attempts, claims, owners, reservations, spending, texts
-from runner.calls.ledger.writer import ClaimState, ClaimWanted, Landing, Work, Writer
+from runner.calls.ledger.writer import ClaimState, ClaimWanted, Landing, Piece, Together, Work, Writer
 from runner.errors import StorageError
 
 OWNERS_FOLDER = "owners"
@@ -127,17 +127,17 @@ class Ledger:
         """The same for code that must not wait, because it is being cancelled."""
         self._writer.submit(Landing(None if attempt is None else attempt.as_row(), request, release))
 
-    async def work(self, do: Callable[[Connection], Any]) -> Any:
-        """Run something inside the writer's transaction."""
-        return await self._writer.wait(Work(do))
+    async def piece(self, by: Together, content: Any) -> Any:
+        """Have a piece of work done together with those of the same ``by`` that wait."""
+        return await self._writer.wait(Piece(by, content))
+
+    def piece_soon(self, by: Together, content: Any) -> None:
+        """The same without waiting for it."""
+        self._writer.submit(Piece(by, content))
 
     def work_here(self, do: Callable[[Connection], Any]) -> Any:
         """The same for code outside the event loop."""
         return self._writer.wait_here(Work(do))
-
-    def work_soon(self, do: Callable[[Connection], Any]) -> None:
-        """The same without waiting for it."""
-        self._writer.submit(Work(do))
 
     @property
     def owner(self) -> str:

@@ -10,10 +10,10 @@ import asyncio
 import concurrent.futures
 import queue
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol
 
 from sqlalchemy import Connection, Engine, bindparam, delete, insert, select
 from sqlalchemy.exc import SQLAlchemyError
@@ -69,7 +69,23 @@ class Work:
     waiter: Waiter | None = None
 
 
-Operation = ClaimWanted | Landing | Work
+class Together(Protocol):
+    """Does many pieces of one kind of work in one go."""
+
+    def apply(self, connection: Connection, pieces: Sequence[Any]) -> Sequence[Any]:
+        """A result for each piece; an exception among them is raised to its asker alone."""
+
+
+@dataclass(slots=True, eq=False)
+class Piece:
+    """A piece of work that is done together with the others of the same ``by`` that wait."""
+
+    by: Together
+    content: Any
+    waiter: Waiter | None = None
+
+
+Operation = ClaimWanted | Landing | Work | Piece
 
 _insert_attempt = insert(attempts)
 _insert_request = insert(requests)
@@ -179,12 +195,19 @@ class Writer:
         landings = [operation for operation in batch if isinstance(operation, Landing)]
         claimed = self._claim(connection, [operation for operation in batch if isinstance(operation, ClaimWanted)])
         self._land(connection, landings)
+        together: dict[Together, list[Any]] = {}
+        for operation in batch:
+            if isinstance(operation, Piece):
+                together.setdefault(operation.by, []).append(operation.content)
+        done = {by: iter(by.apply(connection, pieces)) for by, pieces in together.items()}
         results: list[Any] = []
         for operation in batch:
             if isinstance(operation, ClaimWanted):
                 results.append(claimed[operation.key])
             elif isinstance(operation, Work):
                 results.append(_attempted(operation, connection))
+            elif isinstance(operation, Piece):
+                results.append(next(done[operation.by]))
             else:
                 results.append(None)
         return results
