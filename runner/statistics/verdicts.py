@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from statistics import NormalDist
 
 from runner.findings import Interval, Word
 from runner.statistics.power import ALPHA, z_sum
@@ -92,8 +93,12 @@ def questions_to_decide(found: Inference, margin: float | None) -> int | None:
     The smaller of two numbers: to show the difference seen, and to show that it lies within the margin, with 80 %
     power each. ``None`` where neither would, or where it is beyond a million.
     """
-    if found.clusters < 2 or found.error == 0:
+    if found.clusters < 2:
         return None
+    if found.error == 0:
+        # Equal passes throughout: the score interval is about plus or minus z^2 / n wide.
+        z = NormalDist().inv_cdf(1 - ALPHA / 2)
+        return round_up(z * z / margin) if margin and found.interval is not None and found.difference == 0 else None
     gaps = [abs(found.difference)]
     if margin is not None and margin > abs(found.difference):
         gaps.append(margin - abs(found.difference))

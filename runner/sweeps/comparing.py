@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from runner.config import home
 from runner.errors import ConfigurationError, ExitCode
 from runner.findings import Measure, SweepComparison
-from runner.records import RunResult
+from runner.records import Record, RunResult
 from runner.sweeps.stored import load
 
 EXAMPLES = 3
+_AT_K = re.compile(r"^(?:retrieval/)?\w+_at_(\d+)$")
 
 
 def compare_stored(runs: Sequence[str | RunResult], metric: str | None, **options: Any) -> SweepComparison:
@@ -22,7 +25,31 @@ def compare_stored(runs: Sequence[str | RunResult], metric: str | None, **option
     from runner.statistics import compare_sweep
 
     found = loaded(runs)
-    return compare_sweep(found, metric or judges_of(found)[0], **options)
+    chosen = metric or judges_of(found)[0]
+    return compare_sweep(at_equal_k(found, chosen), chosen, **options)
+
+
+def at_equal_k(runs: Sequence[RunResult], metric: str) -> list[RunResult]:
+    """The runs with a retrieval metric at the k that the name says, taken from the chunks that each run stored.
+
+    A run over ``top_k=10`` knows its first three chunks too, so that it can be compared with ``top_k=3`` at 3. Runs
+    with shorter lists stay as they are, and no verdict is given on those.
+    """
+    match = _AT_K.match(metric)
+    if match is None:
+        return list(runs)
+    k = int(match.group(1))
+    return [replace(run, records=tuple(_with_metrics(record, k) for record in run.records)) for run in runs]
+
+
+def _with_metrics(record: Record, k: int) -> Record:
+    known = any(name.endswith(f"_at_{k}") for name in record.retrieval_metrics)
+    if known or not record.question.gold or len(record.retrieved) < k:
+        return record
+    from runner.knowledge import retrieval_metrics
+
+    found = retrieval_metrics(record.question, record.retrieved, k)
+    return replace(record, retrieval_metrics={**record.retrieval_metrics, **found})
 
 
 def loaded(runs: Sequence[str | RunResult]) -> list[RunResult]:

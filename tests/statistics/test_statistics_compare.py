@@ -228,6 +228,16 @@ def test_pass_rates_are_tested_by_mcnemar_for_single_questions_and_clustered_oth
     assert grouped.interval == grouped.pass_rates.clustered
 
 
+def test_equal_passes_on_few_questions_are_undecided_and_on_many_equivalent() -> None:
+    few = compare_runs(run_of("a", [5] * 20), run_of("b", [4] * 20), "grounding", measure="pass_rate")
+    assert few.verdict == Word.UNDECIDED
+    assert few.questions_needed is not None
+    many = [5] * few.questions_needed
+    assert (
+        compare_runs(run_of("a", many), run_of("b", many), "grounding", measure="pass_rate").verdict == Word.EQUIVALENT
+    )
+
+
 def test_recall_of_a_longer_list_is_not_called_better() -> None:
     def run(name: str, k: int, hit: float) -> Any:
         records = [

@@ -50,6 +50,9 @@ def test_the_python_function_returns_the_dataclass_and_a_frame(sweep_id: str) ->
     assert len(found.to_frame()) == 1
     runs = runner.load(sweep_id)
     assert runner.compare(*runs, metric="grounding") == found
+    equal = runner.compare(sweep_id, metric="retrieval/hit_rate_at_1").pairs[0]
+    assert equal.questions > 0, "the longer list knows its first place too"
+    assert equal.difference == 0
     longer = runner.compare(sweep_id, metric="retrieval/recall_at_3").pairs[0]
     assert longer.verdict == "undecided", "only one of the two lists has three places"
     assert longer.questions == 0
