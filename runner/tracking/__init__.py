@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,8 +10,18 @@ from runner.tracking.contract import DataSet, NullTracker, RubricText, Tracker, 
 
 if TYPE_CHECKING:
     from runner.config import schema
+    from runner.records import RunResult, RunSummary
 
-__all__ = ["DataSet", "NullTracker", "RubricText", "Tracker", "TrackingReport", "open_tracking", "sync_spool"]
+__all__ = [
+    "DataSet",
+    "NullTracker",
+    "RubricText",
+    "Tracker",
+    "TrackingReport",
+    "open_tracking",
+    "sweep_plots",
+    "sync_spool",
+]
 
 
 def open_tracking(cfg: schema.Tracking, home: Path, *, wait: bool = True) -> Tracker:
@@ -32,12 +43,19 @@ def open_tracking(cfg: schema.Tracking, home: Path, *, wait: bool = True) -> Tra
     return tracker
 
 
+def sweep_plots(runs: Sequence[tuple[RunResult, RunSummary]]) -> Mapping[str, str]:
+    """Plots of a sweep, artifact path → SVG text. A tracker that saw the runs finish adds them by itself."""
+    from runner.tracking.plots import sweep_plots as draw
+
+    return draw(runs)
+
+
 def sync_spool(home: Path) -> TrackingReport:
     """Write to the tracking store what was spooled while it was away (``runner report --sync``).
 
     Raises:
         TrackingUnavailable: the store is still away; the spool is kept.
     """
-    from runner.tracking.client import sync
+    from runner.tracking.syncing import sync
 
     return sync(home)

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import queue
-import subprocess
-import sys
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
@@ -16,14 +12,13 @@ from typing import Any
 
 from runner.errors import TrackingUnavailable
 from runner.records import Record, RunResult, RunStatus, RunSummary
-from runner.tracking import frames, launch, operations, store, tables, traces
+from runner.tracking import launch, operations, tables, traces
 from runner.tracking.contract import DataSet, RubricText, TrackingReport
+from runner.tracking.plots import sweep_plots
+from runner.tracking.process import WriterProcess
 
 MAX_RESTARTS = 2
 """A writer that dies (out of memory, killed) is started again this often; what it held is sent again."""
-_BOOT = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from runner.tracking.worker import main; sys.exit(main())"
-)
 Message = tuple[Any, ...]
 
 
@@ -31,54 +26,13 @@ Message = tuple[Any, ...]
 class _Run:
     """What is needed to say everything about a run again."""
 
+    parent: str
     judges: tuple[str, ...]
     questions: int
     question_set: Sequence[Any]
     records: Mapping[str, Record] = field(default_factory=dict)
     """Set when the run is finished; until then its records are still on their way."""
     finish: Message | None = None
-
-
-class _Process:
-    """One writer process with its two threads: one sends, one listens."""
-
-    def __init__(self, log: Path, on_message: Any, on_end: Any) -> None:
-        log.parent.mkdir(parents=True, exist_ok=True)
-        with log.open("ab") as errors:
-            self._process = subprocess.Popen(
-                [sys.executable, "-c", _BOOT, json.dumps([path or os.getcwd() for path in sys.path])],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                start_new_session=True,  # Ctrl-C goes to the whole group of the terminal; the writer has to finish
-            )
-        self._outbox: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
-        self._on_message = on_message
-        self._on_end = on_end
-        for target in (self._send, self._listen):
-            threading.Thread(target=target, name="tracking", daemon=True).start()
-
-    def put(self, message: Message) -> None:
-        self._outbox.put(message)
-
-    def _send(self) -> None:
-        assert self._process.stdin is not None
-        while (message := self._outbox.get()) is not None:
-            try:
-                frames.write(self._process.stdin, message)  # type: ignore[arg-type]
-            except (OSError, ValueError):
-                return
-
-    def _listen(self) -> None:
-        assert self._process.stdout is not None
-        while True:
-            try:
-                message = frames.read(self._process.stdout)  # type: ignore[arg-type]
-            except (EOFError, OSError, ValueError):
-                self._outbox.put(None)
-                self._on_end(self, self._process.wait())
-                return
-            self._on_message(message)
 
 
 class MlflowTracker:
@@ -96,6 +50,7 @@ class MlflowTracker:
         self._runs: dict[str, _Run] = {}
         self._parents: dict[str, Message | None] = {}
         self._question_sets: set[str] = set()
+        self._finished: dict[str, list[tuple[RunResult, RunSummary]]] = {}
         self._waiting = 0
         self._restarts = 0
         self._closing = False
@@ -140,7 +95,7 @@ class MlflowTracker:
         prompt: RubricText | None = None,
     ) -> str:
         said = {"runner.kind": "job", "runner.job_key": job_key}
-        run = _Run(tuple(rubrics), question_set[2], question_set)
+        run = _Run(parent, tuple(rubrics), question_set[2], question_set)
         create = operations.create_run(name, said, parent)
         run_id = self._request("start_run", create, run.judges, run.questions, self._traces)
         with self._lock:
@@ -178,6 +133,7 @@ class MlflowTracker:
         if len(result.records) == run.questions and run.question_set[1] not in self._question_sets:
             self._question_sets.add(run.question_set[1])
             closing.insert(0, operations.question_set(run.question_set, [record.question for record in result.records]))
+        self._finished.setdefault(run.parent, []).append((result, summary))
         run.finish = ("finish_run", run_id, [record.question.id for record in kept], closing)
         self._put(*run.finish, False)
 
@@ -186,13 +142,18 @@ class MlflowTracker:
     ) -> None:
         closing = [
             *operations.figures(parent, metrics),
-            *operations.artifacts(parent, artifacts),
+            *operations.artifacts(parent, {**sweep_plots(self._finished.pop(parent, [])), **artifacts}),
             *operations.end(parent, status),
         ]
         message: Message = ("finish_sweep", parent, closing)
         with self._lock:
             self._parents[parent] = message
         self._put(*message)
+
+    def hand_over(self, parent: str) -> None:
+        with self._lock:
+            self._parents.pop(parent, None)
+        self._put("hand_over", parent)
 
     def close(self) -> TrackingReport:
         with self._lock:
@@ -203,8 +164,8 @@ class MlflowTracker:
 
     # -- the writer's process -------------------------------------------------------------------------------------
 
-    def _start(self) -> _Process:
-        process = _Process(self._log, self._on_message, self._on_end)
+    def _start(self) -> WriterProcess:
+        process = WriterProcess(self._log, self._on_message, self._on_end)
         process.put(self._opening)
         return process
 
@@ -261,7 +222,7 @@ class MlflowTracker:
         if not self._report.done():
             self._report.set_result(TrackingReport(problems=(str(problem),)))
 
-    def _on_end(self, process: _Process, code: int) -> None:
+    def _on_end(self, process: WriterProcess, code: int) -> None:
         """The writer ended: as it should after its report, else it is started again and told everything once more."""
         with self._lock:
             if self._report.done() or process is not self._process:
@@ -283,31 +244,3 @@ class MlflowTracker:
                 future.set_exception(TrackingUnavailable(ended))
             self._requests.clear()
             self._close_if_done()
-
-
-def sync(home: Path) -> TrackingReport:
-    """Write every spool file of a home to its store; see ``runner.tracking.sync_spool``."""
-    from runner.tracking.environment import set_switches
-    from runner.tracking.spool import SpoolFile, waiting
-
-    paths = waiting(home)
-    if not paths:
-        return TrackingReport()
-    set_switches(os.environ)
-    from runner.tracking.sink import Sink
-
-    problems: list[str] = []
-    written = 0
-    for path in paths:
-        file = SpoolFile(path)
-        sink = Sink(store.open_store(file.uri, file.experiment, home))
-        for operation in file.remaining():
-            try:
-                made = sink.apply(operation)
-            except FileNotFoundError as problem:
-                problems.append(f"{path.name}: {problem}")
-                made = None
-            written += len(operation["drafts"]) if operation["op"] == "traces" else 0
-            file.mark_done(operation, made)
-        file.remove()
-    return TrackingReport(traces_written=written, problems=tuple(problems))

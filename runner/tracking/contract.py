@@ -95,6 +95,10 @@ class Tracker(Protocol):
         """Close the parent run; returns at once. ``metrics``: figures of the whole sweep, shown as tags."""
         ...
 
+    def hand_over(self, parent: str) -> None:
+        """Another process goes on with this parent run: ``close`` must not end it."""
+        ...
+
     def close(self) -> TrackingReport:
         """Wait until everything is written (or spooled) and say what is not. May be called twice."""
         ...
@@ -132,6 +136,9 @@ class NullTracker:
     def finish_sweep(
         self, parent: str, status: RunStatus, metrics: Mapping[str, float], artifacts: Mapping[str, str | Path]
     ) -> None:
+        """Nothing is kept."""
+
+    def hand_over(self, parent: str) -> None:
         """Nothing is kept."""
 
     def close(self) -> TrackingReport:

@@ -133,6 +133,8 @@ class Worker:
         elif kind == "finish_run":
             self._write_batch()
             self._finish_run(*rest)
+        elif kind == "hand_over":
+            self._parents.discard(rest[0])
         elif kind == "finish_sweep":
             self._write_batch()
             parent, given = rest

@@ -72,7 +72,8 @@ def test_what_logging_costs_and_that_every_trace_is_complete(tmp_path: Path, mad
     print(
         f"\n{QUESTIONS} questions x {JUDGES} judges, {LATENCY_S * 1000:.0f} ms, {CONCURRENCY} calls at once: "
         f"writer {each_ms:.1f} ms CPU and {size / 1024:.1f} kB a question; "
-        f"wall {without:.1f} s without, {wall:.1f} s with logging ({wall / without - 1:+.1%}); load {os.getloadavg()[0]}"
+        f"wall {without:.1f} s without, {wall:.1f} s with logging ({wall / without - 1:+.1%}); "
+        f"load {os.getloadavg()[0]:.1f}"
     )
     assert report.problems == ()
     assert report.traces_written == QUESTIONS
