@@ -18,6 +18,7 @@ from statistics import NormalDist
 
 from runner.findings import Interval, Word
 from runner.statistics.power import ALPHA, z_sum
+from runner.statistics.proportions import SMALL_CORRECTION
 
 MOST_QUESTIONS = 1_000_000
 """Beyond this, saying a number of questions helps nobody."""
@@ -96,9 +97,8 @@ def questions_to_decide(found: Inference, margin: float | None) -> int | None:
     if found.clusters < 2:
         return None
     if found.error == 0:
-        # Equal passes throughout: the score interval is about plus or minus z^2 / n wide.
-        z = NormalDist().inv_cdf(1 - ALPHA / 2)
-        return round_up(z * z / margin) if margin and found.interval is not None and found.difference == 0 else None
+        equal_passes = found.difference == 0 and found.interval is not None
+        return round_up(_equal_passes_needed(margin)) if margin and margin < 1 and equal_passes else None
     gaps = [abs(found.difference)]
     if margin is not None and margin > abs(found.difference):
         gaps.append(margin - abs(found.difference))
@@ -110,6 +110,16 @@ def questions_to_decide(found: Inference, margin: float | None) -> int | None:
         return None
     # A correction over a family can leave undecided what one test alone would have shown: then more are needed still.
     return max(round_up(needed), found.questions + 1)
+
+
+def _equal_passes_needed(margin: float) -> float:
+    """Questions without one discordant pass at which Tango's interval lies within the margin.
+
+    Its end D then solves ``(nD - c)^2 = z^2 n D (1 - D)``, with c the continuity correction.
+    """
+    z = NormalDist().inv_cdf(1 - ALPHA / 2)
+    spread = z * z * margin * (1 - margin)
+    return ((math.sqrt(spread) + math.sqrt(spread + 4 * margin * SMALL_CORRECTION)) / (2 * margin)) ** 2
 
 
 def round_up(number: float) -> int:
