@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -41,14 +42,25 @@ class ComparisonView:
             yield table_or_blocks(_PAIR_HEADER, [_pair(pair) for pair in shown], width, left=2)
             if len(sweep.pairs) > len(shown):
                 yield Text(f"… and {len(sweep.pairs) - len(shown)} more pairs (write all of them with --csv FILE)")
-        notes = dict.fromkeys(note for pair in sweep.pairs for note in pair.notes)
-        yield from (Text(plain(note), style="yellow") for note in list(notes)[:10])
+        yield from (Text(plain(note), style="yellow") for note in _notes(sweep))
         yield Text(
             "These are the judge's opinions; `runner calibrate` sets them against human labels."
             if not sweep.metric.startswith("retrieval/")
             else "Retrieval metrics count gold documents; no judge is in them.",
             style="dim",
         )
+
+
+def _notes(sweep: SweepComparison) -> list[str]:
+    """What to mind; with many pairs each different note once, with the first pair that it is about."""
+    if len(sweep.pairs) == 1:
+        return list(sweep.pairs[0].notes)
+    first: dict[str, str] = {}
+    for pair in sweep.pairs:
+        for note in pair.notes:
+            kind = re.sub(r"\d+(?:\.\d+)?", "N", note)
+            first.setdefault(kind, f"{pair.a.name} against {pair.b.name}: {note}")
+    return list(first.values())
 
 
 def _pair_in_full(pair: Comparison) -> Iterator[Text]:
@@ -97,8 +109,10 @@ def _standing(one: Standing, measure: Measure) -> list[str]:
         "none" if side.pass_rate is None else f"{side.pass_rate:.1%} {_interval(side.pass_interval, 100, 1)}",
         "yes" if one.may_be_best else "",
         "" if one.probability_best is None else f"{one.probability_best:.2f}",
-        _money(one.cost_per_answer),
-        f"{_money(one.cost_per_correct)} {_interval(one.cost_per_correct_interval, 1, 6)}".strip(),
+        _money(one.cost_per_answer) if one.cost_per_answer else "",
+        f"{_money(one.cost_per_correct)} {_interval(one.cost_per_correct_interval, 1, 6)}"
+        if one.cost_per_answer
+        else "",
         "front" if one.on_pareto_front and one.cost_per_answer else "",
     ]
 

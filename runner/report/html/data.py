@@ -91,7 +91,7 @@ def _record(record: Record, judges: Sequence[str], texts: _Texts, chunk_length: 
     return [
         texts.add(said),
         state,
-        record.blame,
+        plain(record.blame, True),
         [_score(record.scores.get(judge), texts) for judge in judges],
         [
             [
