@@ -18,6 +18,10 @@ ALTERNATIVES = 20
 
 
 _EXAMINER = "You check statements against a passage. Answer with one word: yes or no."
+_LISTENER = (
+    "You check whether an answer is about its question. Whether it is true does not matter. "
+    "Answer with one word: yes or no."
+)
 _GRADER = "You grade answers. Answer with one word: yes or no."
 _COMPARER = "You compare texts. Answer with one word: yes or no."
 
@@ -58,10 +62,16 @@ def match(question: str, reference: str, answer: str) -> Messages:
 
 
 def whole(rubric: Rubric, texts: Mapping[str, str]) -> Messages:
-    """Whether the whole answer deals with the question, or, for a rubric with other inputs, has the property."""
+    """Whether the whole answer deals with the question, or, for a rubric with other inputs, has the property.
+
+    Of the wordings tried on 34 cases this one told answers to the question from all others (AUC 1.00, all right at
+    0.5). Without the words about truth, wrong answers about the right document pass.
+    """
+    shown = "\n\n".join(
+        f"{name.removeprefix('metadata.').capitalize()}: {neutral(text)}" for name, text in texts.items()
+    )
     if set(texts) == {"question", "answer"} and rubric.id in ("topicality", "relevance"):
-        asked = "Does the answer address what the question asks?"
-    else:
-        asked = f"Is the following true? {rubric.description.strip().rstrip('.').capitalize()}."
-    shown = (f"{name.removeprefix('metadata.').capitalize()}: {neutral(text)}" for name, text in texts.items())
-    return _messages(_COMPARER, "\n\n".join([*shown, f"{asked} Answer yes or no."]))
+        asked = "Does the answer respond directly to what the question asks? Answer yes or no."
+        return _messages(_LISTENER, f"{shown}\n\n{asked}")
+    asked = f"Is the following true? {rubric.description.strip().rstrip('.').capitalize()}. Answer yes or no."
+    return _messages(_COMPARER, f"{shown}\n\n{asked}")

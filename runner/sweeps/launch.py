@@ -38,6 +38,7 @@ def run_jobs(jobs: Sequence[Job], *, output_dir: Path, quiet: bool = False) -> S
     belongs_to_another = inherited() is not None
     sweep = Sweep(jobs, home=home(), output_dir=output_dir, console=Console(stderr=True), quiet=quiet)
     with contextlib.suppress(KeyboardInterrupt):
+        sweep.prepare()
         asyncio.run(sweep.run())
     outcome = sweep.outcome()
     if not belongs_to_another:

@@ -50,6 +50,8 @@ class JobPlan:
     cost: Range | None
     """US dollars of the calls to be made; ``None``: a price is unknown."""
     unknown_prices: tuple[str, ...]
+    models: tuple[tuple[str, str], ...] = ()
+    """(provider, model) of the calls to be made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,6 +265,7 @@ def _summary(name: str, walk: _Walk) -> JobPlan:
         output_tokens=_span([c.output_tokens for c in new_fewest], [c.output_tokens for c in new_most]),
         cost=None if unknown else _cost(new_fewest, new_most),
         unknown_prices=unknown,
+        models=tuple(sorted({(call.provider, call.model) for call in new_most})),
     )
 
 

@@ -100,23 +100,37 @@ class Sweep:
     def data(self) -> Data:
         return self._data
 
-    async def run(self) -> SweepOutcome:
-        """Runs every job. Raises ConfigurationError and TrackingUnavailable before anything is paid.
+    def prepare(self) -> None:
+        """Plans what is missing, and fetches the weights that it needs; nothing is paid, and Ctrl-C ends it at once.
 
-        When it is cancelled, every run is closed as interrupted before the cancellation goes on.
+        Raises ConfigurationError with everything that is wrong, also where weights cannot be had.
         """
         problems = self._data.problems(self._jobs)
         if problems:
             raise ConfigurationError(problems)
+        providers = {endpoint.provider for endpoint in self._endpoints()}
+        if not providers:
+            return
+        total = asyncio.run(plan_sweep(self._jobs, self._duplicates, self._home, self._data)).total
+        if providers != {"embedded"}:
+            self._plan = total
+        for provider, model in total.models:
+            if provider == "embedded":
+                from runner.calls.embedded import pull
+
+                pull(model)
+
+    async def run(self) -> SweepOutcome:
+        """Runs every job; ``prepare`` comes first. Raises ConfigurationError and TrackingUnavailable, nothing paid.
+
+        When it is cancelled, every run is closed as interrupted before the cancellation goes on.
+        """
         first = self._jobs[0].config
         async with open_door(
             first.calls, first.budget, first.prices, home=self._home, metadata=first.metadata, sweep=self._id
         ) as door:
             parts = Parts(door, self._home, self._data)
             parts.check(self._jobs)
-            if any(endpoint.provider != "embedded" for endpoint in self._endpoints()):
-                whole = await plan_sweep(self._jobs, self._duplicates, self._home, self._data)
-                self._plan = whole.total
             tracked = await asyncio.to_thread(self._open_tracking)
             try:
                 await self._run_jobs(door, parts, tracked)
