@@ -19,7 +19,7 @@ TEXTS = [
     "When do I have to apply for the fall?",
     "First-year students live on campus unless they commute from the family home.",
     "",
-    "naïve 学生 🎓 {braces} \"quotes\"",
+    'naïve 学生 🎓 {braces} "quotes"',
     "word " * 120,
 ]
 
