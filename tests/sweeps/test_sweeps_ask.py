@@ -27,6 +27,13 @@ from tests.sweeps.driving import CHECKOUT, GENERATOR, JUDGE, arguments
 pytestmark = pytest.mark.usefixtures("home")
 
 PATIENCE_S = 60.0
+START = """
+import fcntl, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+from runner.cli import main
+sys.exit(main())
+"""
+"""Makes the pseudo-terminal the process's own first, so that Ctrl-C typed there is a signal."""
 PARKING = "Where can I park my car?"
 
 
@@ -52,19 +59,8 @@ def test_a_piped_question_is_answered_judged_and_paid_once(
 def test_commands_change_what_is_asked_next(
     model_server: ModelServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    lines = [
-        ":k 1",
-        ":judge grounding",
-        PARKING,
-        ":judge all",
-        ":k 0",
-        ":judge groundin",
-        ":nonsense",
-        ":help",
-        "q",
-        "no",
-    ]
-    assert piped(model_server, monkeypatch, *lines) == ExitCode.DONE
+    lines = [":k 1", ":judge grounding", PARKING, ":judge all", ":k 0", ":judge groundin", ":nonsense", ":help"]
+    assert piped(model_server, monkeypatch, *lines, "q", "not asked") == ExitCode.DONE
     said = capsys.readouterr().out
     assert (model_server.count(model=GENERATOR), model_server.count(model=JUDGE)) == (1, 1)
     assert "  1. " in said
@@ -153,13 +149,12 @@ def terminal(server: ModelServer, *overrides: str) -> Iterator[Terminal]:
     environment = {**os.environ, "PYTHONPATH": str(CHECKOUT), "TERM": "xterm-256color", "COLUMNS": "100"}
     environment.pop("NO_COLOR", None)
     process = subprocess.Popen(
-        [sys.executable, "-m", "runner", "ask", *arguments(server, "questions.limit=3", *overrides)],
+        [sys.executable, "-c", START, "ask", *arguments(server, "questions.limit=3", *overrides)],
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,
         env=environment,
         start_new_session=True,
-        preexec_fn=_own_terminal,
     )
     os.close(theirs)
     try:
@@ -169,14 +164,6 @@ def terminal(server: ModelServer, *overrides: str) -> Iterator[Terminal]:
             process.kill()
             process.wait()
         os.close(ours)
-
-
-def _own_terminal() -> None:
-    """Makes the pseudo-terminal the process's own, so that Ctrl-C typed there is a signal."""
-    import fcntl
-    import termios
-
-    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
 def test_a_conversation_in_a_terminal(model_server: ModelServer, home: Path) -> None:
