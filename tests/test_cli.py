@@ -227,7 +227,9 @@ class TestLaunching:
 
     def test_the_basic_launcher_gets_them_one_by_one(self, launched: Launched) -> None:
         launched.codes = [ExitCode.DONE, ExitCode.INCOMPLETE, ExitCode.DONE]
-        assert main(["-m", "experiment=top_k", "stack=extractive", "launch=basic"]) == ExitCode.INCOMPLETE
+        assert (
+            main(["-m", "experiment=top_k", "stack=extractive", "launch=basic", "tracking=none"]) == ExitCode.INCOMPLETE
+        )
         assert [len(jobs) for jobs, _ in launched.calls] == [1, 1, 1]
         assert len({folder for _, folder in launched.calls}) == 3
 

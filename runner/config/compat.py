@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -16,6 +17,19 @@ def version_arguments() -> dict[str, Any]:
 
     major, minor = (int(part) for part in __version__.split(".")[:2])
     return {"version_base": "1.3"} if (major, minor) < (1, 4) else {}
+
+
+@contextlib.contextmanager
+def without_second_check() -> Iterator[None]:
+    """Keeps Hydra's sweeper from composing every job once more to see whether it can be: 0.16 s of CPU a job."""
+    from hydra.plugins.sweeper import Sweeper
+
+    check = Sweeper.validate_batch_is_legal
+    Sweeper.validate_batch_is_legal = lambda self, batch: None
+    try:
+        yield
+    finally:
+        Sweeper.validate_batch_is_legal = check
 
 
 def apply_overrides(overrides: Sequence[Override], node: DictConfig) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -73,6 +75,9 @@ def compose(overrides: Sequence[str], *, multirun: bool, source: ConfigSource | 
         composed = composer.compose_batch(batch)
     return Composed(composed.jobs, merged([*unreadable, *unsplittable, *composed.problems]))
 
+
+SAID_FROM = 50
+"""A sweep of so many jobs takes seconds to check; that is said."""
 
 _remembered: dict[tuple[str, ...], Job] = {}
 
@@ -167,6 +172,8 @@ class _Composer:
         return [tuple(job) for job in batches[0]], [*problems, *unreadable]
 
     def compose_batch(self, batch: Sequence[Sequence[str]]) -> Composed:
+        if len(batch) >= SAID_FROM:
+            print(f"checking {len(batch)} jobs", file=sys.stderr, flush=True)
         drafts = [self._compose(tuple(overrides), in_sweep=len(batch) > 1) for overrides in batch]
         return Composed(self._jobs(drafts), merged([problem for draft in drafts for problem in draft.problems]))
 
@@ -242,16 +249,19 @@ def _resolve(
     node: DictConfig, overrides: tuple[str, ...], problems: list[Problem], choices: Mapping[str, str]
 ) -> _Draft:
     from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
 
-    decided = origins(node)
-    missing = missing_values(node)
-    problems.extend(missing)
-    problems.extend(with_origin(problem, decided) for problem in unresolvable_values(node))
-    if unresolvable_values(node):
-        return _Draft(overrides, None, problems)
-    config = OmegaConf.to_object(node)
-    container = OmegaConf.to_container(node, resolve=True)
+    written = OmegaConf.to_container(node, resolve=False)
+    assert isinstance(written, dict)
+    decided = origins(written)
+    problems = [*problems, *unknown_keys(written), *missing_values(node, written)]
+    try:
+        config = OmegaConf.to_object(node)
+    except OmegaConfBaseException:
+        problems.extend(with_origin(problem, decided) for problem in unresolvable_values(node, written))
+        try:
+            config = OmegaConf.to_object(node)
+        except OmegaConfBaseException:
+            return _Draft(overrides, None, problems)
     assert isinstance(config, schema.Config)
-    assert isinstance(container, dict)
-    problems.extend(unknown_keys(container))
-    return _Draft(overrides, config, problems, masked_yaml(container), decided, choices)
+    return _Draft(overrides, config, problems, masked_yaml(dataclasses.asdict(config)), decided, choices)

@@ -6,10 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
+from typing import Any
 
 _VARIABLE = re.compile(r"\$\{oc\.env:\s*([A-Za-z_][A-Za-z0-9_]*)")
 
@@ -23,7 +20,7 @@ def load_dotenv_file() -> None:
         load_dotenv(path, override=False, encoding="utf-8-sig")
 
 
-def origins(unresolved: DictConfig) -> Mapping[str, str]:
+def origins(unresolved: Mapping[Any, Any]) -> Mapping[str, str]:
     """Dotted key → environment variable, for each value that a variable which is set has decided.
 
     A value that the command line or a file says differently is no interpolation any more and is left out.
@@ -36,11 +33,8 @@ def origins(unresolved: DictConfig) -> Mapping[str, str]:
     return found
 
 
-def strings(node: object, prefix: str = "") -> Iterator[tuple[str, str]]:
-    """(dotted key, text) of every text in a configuration node or a container, interpolations as they are written."""
-    from omegaconf import OmegaConf
-
-    container = OmegaConf.to_container(node, resolve=False) if OmegaConf.is_config(node) else node
+def strings(container: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
+    """(dotted key, text) of every text in nested mappings and lists."""
     if isinstance(container, Mapping):
         for key, value in container.items():
             yield from strings(value, f"{prefix}.{key}" if prefix else str(key))

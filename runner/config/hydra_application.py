@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from runner.config.arguments import Arguments
-from runner.config.compat import version_arguments
+from runner.config.compat import version_arguments, without_second_check
 from runner.config.completion import matching_verbs, suggestions, without_verb
 from runner.config.composition import compose
 from runner.config.paths import shipped_conf
@@ -22,12 +22,14 @@ from runner.errors import ConfigurationError
 def run(arguments: Arguments, task: Callable[[Any], Any]) -> list[Any]:
     """Runs the task as Hydra runs it: in an output folder of its own, with Hydra's launcher and sweeper for ``-m``.
 
+    The jobs have been checked before (``composition.prepare``).
+
     Returns what the task returned, for each job. ``hydra.main`` does the same, but drops the return values and with
     them the exit codes (hydra-ecosystem/hydra#332).
     """
     from hydra.core.global_hydra import GlobalHydra
 
-    with config_loader(arguments.source):
+    with config_loader(arguments.source), without_second_check():
         application = GlobalHydra.instance().hydra
         assert application is not None
         start = application.multirun if arguments.multirun else application.run

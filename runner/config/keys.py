@@ -27,8 +27,8 @@ _WITHOUT_EFFECT = (
 def job_key(config: schema.Config, sources: Mapping[str, str]) -> str:
     """SHA-256 (hex, 32 digits) over what can change a score.
 
-    Left out: tracking, budget, limits of calls, prices, names, where a file lies, and fields that the chosen kind
-    does not use. Instead of paths the bytes of the files count (``sources``).
+    Left out: tracking, budget, limits of calls, prices, names, where a file or an index lies, and fields that the
+    chosen kind does not use. Instead of paths the bytes of the files count (``sources``).
     """
     node = dataclasses.asdict(config)
     for key in _WITHOUT_EFFECT:
@@ -41,6 +41,7 @@ def job_key(config: schema.Config, sources: Mapping[str, str]) -> str:
     if config.generator.kind != "model":
         node.pop("prompt")
     node["judges"] = {name: _judge(judge) for name, judge in node["judges"].items()} if _judged(config) else {}
+    node["retriever"].pop("server", None)
     if config.retriever.kind == "none":
         node["retriever"] = {"kind": "none"}
     node["sources"] = dict(sources)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from runner.config.paths import shipped_conf, user_conf
 
@@ -87,9 +87,7 @@ def _register() -> None:
 
     if any(plugin.__name__ == "RunnerSearchPath" for plugin in Plugins.instance().discover(SearchPathPlugin)):
         return
-    store = ConfigStore.instance()
-    store.store(name="schema", node=Config, provider="runner")
-    store.store(group="hydra/launcher", name="shared", node=dict(_SHARED_LAUNCHER), provider="runner")
+    ConfigStore.instance().store(name="schema", node=Config, provider="runner")
 
     class RunnerSearchPath(SearchPathPlugin):  # type: ignore[misc]
         def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
@@ -97,6 +95,3 @@ def _register() -> None:
                 search_path.prepend(provider=provider, path=f"file://{folder}", anchor="main")
 
     Plugins.instance().register(RunnerSearchPath)
-
-
-_SHARED_LAUNCHER: dict[str, Any] = {"_target_": "hydra_plugins.rag_judge_runner.shared_launcher.SharedLauncher"}

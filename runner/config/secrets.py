@@ -72,7 +72,8 @@ def masked_yaml(container: Mapping[Any, Any]) -> str:
     """The resolved configuration as YAML, without secrets."""
     import yaml
 
-    return masked(yaml.safe_dump(dict(container), sort_keys=False, allow_unicode=True, width=120))
+    dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+    return masked(yaml.dump(dict(container), Dumper=dumper, sort_keys=False, allow_unicode=True, width=120))
 
 
 def _could_be_key(value: str) -> bool:

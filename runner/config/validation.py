@@ -109,23 +109,26 @@ def _in_words(detail: Any) -> Problem:
     return Problem(where, f"{detail['msg'].lower()}, not {value!r}")
 
 
-def missing_values(node: DictConfig) -> list[Problem]:
-    """Keys that must be set and are not; each gets a placeholder, so that the rest can be checked too."""
+def missing_values(node: DictConfig, written: Mapping[Any, Any]) -> list[Problem]:
+    """Keys that must be set and are not; each gets a placeholder, so that the rest can be checked too.
+
+    ``written``: the node's content with interpolations as they are written.
+    """
     from omegaconf import OmegaConf
 
     found = []
-    for key in sorted(key for key, text in strings(node) if text == "???"):
+    for key in sorted(key for key, text in strings(written) if text == "???"):
         found.append(Problem(key, "is not set", _EXAMPLES.get(key, f"write {key}=...")))
         OmegaConf.update(node, key, _placeholder(node, key), force_add=True)
     return found
 
 
-def unresolvable_values(node: DictConfig) -> list[Problem]:
+def unresolvable_values(node: DictConfig, written: Mapping[Any, Any]) -> list[Problem]:
     """Every value whose interpolation leads nowhere, or to something of the wrong type; each gets a placeholder."""
     from omegaconf import OmegaConf
 
     found = []
-    for key, text in strings(node):
+    for key, text in strings(written):
         if "${" not in text:
             continue
         try:
