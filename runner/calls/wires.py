@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from runner.calls.asks import WireReply
 from runner.calls.requests import ModelEndpoint
+from runner.importing import loaded
 
 if TYPE_CHECKING:
     import openai
@@ -88,4 +87,4 @@ class SdkWire:
 async def load_sdk() -> None:
     """Import the SDK, which takes a second or two, before any attempt's clock runs and without stopping the loop."""
     if "openai" not in sys.modules or "runner.calls.http" not in sys.modules:
-        await asyncio.to_thread(lambda: (import_module("openai"), import_module("runner.calls.http")))
+        await loaded("openai", "runner.calls.http")

@@ -10,7 +10,7 @@ from runner.findings import SweepComparison
 from runner.records import RunResult, RunStatus, RunSummary, SweepResult
 from runner.sweeps.comparisons import sweep_comparisons
 from runner.sweeps.figures import summarised
-from runner.sweeps.plan import JobPlan
+from runner.sweeps.plan_totals import JobPlan
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,6 +112,15 @@ class Parts:
         self._embedders: dict[str, Any] = {}
 
     def check(self, jobs: Sequence[Job]) -> None:
+        """Everything that can be checked before the first call; notes which text each rubric version has.
+
+        Raises one ConfigurationError.
+        """
+        self.check_opening(jobs)
+        rubrics = [(name, judge.rubric) for job in jobs for name, judge in job.config.judges.items()]
+        check_versions(rubrics, self._door, allow_edit=jobs[0].config.allow_rubric_edit)
+
+    def check_opening(self, jobs: Sequence[Job]) -> None:
         """Opens generator and judges of every job once, which costs nothing.
 
         Raises one ConfigurationError with everything that keeps any of them from working, such as a missing key or an
@@ -123,15 +132,13 @@ class Parts:
                 found.setdefault(str(problem), problem)
         if found:
             raise ConfigurationError(list(found.values()))
-        rubrics = [(name, judge.rubric) for job in jobs for name, judge in job.config.judges.items()]
-        check_versions(rubrics, self._door, allow_edit=jobs[0].config.allow_rubric_edit)
 
     def _opening_problems(self, config: Config) -> list[Problem]:
         opening: list[Callable[[], object]] = [lambda: open_generator(config.generator, config.prompt, self._door)]
         for name, judge in config.judges.items():
             opening.append(partial(open_judge, name, judge, self._door))
         if self._needs_embedder(config):
-            opening.append(lambda: self._embedder(config))
+            opening.append(lambda: self.embedder(config))
         problems: list[Problem] = []
         for open_part in opening:
             try:
@@ -169,7 +176,7 @@ class Parts:
 
         async def open_one() -> Retriever:
             chunks = self._data.chunks(config)
-            return await open_retriever(config, chunks, self._embedder(config), self._home)
+            return await open_retriever(config, chunks, self.embedder(config), self._home)
 
         is_first = key not in self._opening
         retriever = await self._opened_once(key, open_one)
@@ -180,7 +187,8 @@ class Parts:
     def _needs_embedder(config: Config) -> bool:
         return config.embedder.kind != "none" and config.retriever.kind not in ("bm25", "none")
 
-    def _embedder(self, config: Config) -> Any:
+    def embedder(self, config: Config) -> Any:
+        """The embedder of a job; ``None`` where its retriever needs none."""
         if not self._needs_embedder(config):
             return None
         key = _identity(config.embedder)

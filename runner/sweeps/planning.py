@@ -17,7 +17,8 @@ from runner.config.arguments import parse_arguments
 from runner.config.composition import prepare
 from runner.errors import ConfigurationError, ExitCode
 from runner.sweeps.estimates import Range
-from runner.sweeps.plan import JobPlan, SweepPlan, plan_sweep
+from runner.sweeps.plan import plan_sweep
+from runner.sweeps.plan_totals import JobPlan, SweepPlan
 from runner.sweeps.sweep import drop_duplicates
 
 

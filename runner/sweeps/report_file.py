@@ -13,7 +13,7 @@ from runner.findings import BiasReadings
 from runner.records import RunResult
 from runner.report.html import PlannedSpend, Reproduction, render_report
 from runner.sweeps.outcome import SweepOutcome
-from runner.sweeps.plan import JobPlan
+from runner.sweeps.plan_totals import JobPlan
 
 logger = logging.getLogger(__name__)
 

@@ -33,7 +33,8 @@ from runner.sweeps.outcome import SweepOutcome, overall_status
 from runner.sweeps.output import RunOutput
 from runner.sweeps.parents import inherited
 from runner.sweeps.parts import Data, Parts
-from runner.sweeps.plan import JobPlan, plan_sweep
+from runner.sweeps.plan import plan_sweep
+from runner.sweeps.plan_totals import JobPlan
 from runner.sweeps.progress import SweepProgress
 from runner.sweeps.report_file import FILE_NAME, write_report
 from runner.sweeps.tracked import TrackedSweep, git_commit
