@@ -54,7 +54,8 @@ class SweepComparison:
     pairs: tuple[Comparison, ...]
     best: str | None
     indistinguishable: tuple[str, ...]
-    """The jobs that may be the best (model confidence set at 95 %), the best first; ``()`` where it cannot be said."""
+    """The jobs that cannot be told from the best, the best first; ``()`` where it cannot be said. The model confidence set
+    at 95 %, less whom a verdict calls worse than the best, and with whom only failed scores keep it open."""
     complete_questions: int
     """Questions that every job scored: the base of the set, the simultaneous intervals and the optimism."""
     critical_value: float | None

@@ -56,12 +56,13 @@ class Draft:
         bounds = self._bounds(p_holm)
         unfair = unfair_reason(self.table, numbers.a, numbers.b)
         notes = [*self.table.notes, *_notes(self.table, numbers, found)]
+        blocked = ""
         if unfair:
-            word = Word.UNDECIDED
+            word, blocked = Word.UNDECIDED, "the metric cannot rank lists of different length"
             notes.insert(0, unfair)
         needed = questions_to_decide(found, self.margin) if word == Word.UNDECIDED and not unfair else None
         if bounds is not None and word != Word.UNDECIDED and {bounds.word_lowest, bounds.word_highest} != {word}:
-            word = Word.UNDECIDED
+            word, blocked = Word.UNDECIDED, f"{plural(numbers.failed, 'failed score')} could turn it"
             notes.insert(0, bounds_sentence(bounds, numbers.failed, self.measure))
         what = f"{self.table.metric} (pass rate)" if self.measure == Measure.PASS_RATE else self.table.metric
         asked = numbers.questions > 0
@@ -92,7 +93,11 @@ class Draft:
             verdict=word,
             questions_needed=needed,
             sentence=verdict_sentence(
-                Subject(self.a.name, self.b.name, what, self.measure, self.table.unit), found, word, self.margin, needed
+                Subject(self.a.name, self.b.name, what, self.measure, self.table.unit, blocked),
+                found,
+                word,
+                self.margin,
+                needed,
             ),
             notes=tuple(notes),
             p_holm=p_holm,

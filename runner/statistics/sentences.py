@@ -18,6 +18,8 @@ class Subject:
     measure: Measure
     unit: str
     """What a cluster is, in one word: document, question, or a metadata field."""
+    blocked: str = ""
+    """What keeps the verdict open although the scores would decide; empty where nothing does."""
 
 
 def verdict_sentence(subject: Subject, found: Inference, word: Word, margin: float | None, needed: int | None) -> str:
@@ -47,7 +49,9 @@ def verdict_sentence(subject: Subject, found: Inference, word: Word, margin: flo
             return f"{a} and {b} are equivalent on {what}: every question got the same score from both ({base})."
         limit = "" if margin is None else f" within the margin of {amount(margin, measure)}"
         return f"{a} and {b} are equivalent on {what}{limit}: {shown}{doubt}, {base}."
-    more = "more questions alone would not decide" if needed is None else f"about {needed:,} questions would decide"
+    more = subject.blocked or (
+        "more questions alone would not decide" if needed is None else f"about {needed:,} questions would decide"
+    )
     return f"Undecided whether {a} or {b} is better on {what}: {shown}{doubt}, {base}; {more}."
 
 

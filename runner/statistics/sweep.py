@@ -71,6 +71,7 @@ def compare_sweep(
     drafts = drafts_of(table, pairs, chosen, margin=margin, resamples=resamples, seed=seed)
     whole = _Whole(table, chosen, pairs, seed)
     comparisons = _finish(drafts, whole.critical)
+    whole.agree_with(comparisons)
     shown = sides(table)
     standings = _standings(table, chosen, shown, whole)
     best = whole.best
@@ -131,6 +132,24 @@ class _Whole:
         self.may_be_best = confidence_set(self.found)
         self.best = self.may_be_best[0]
 
+    def agree_with(self, comparisons: Sequence[Comparison]) -> None:
+        """Bring the set into line with the verdicts against the best: the two must not contradict each other.
+
+        Who is worse leaves it; who is in doubt only because scores failed comes back, at the end.
+        """
+        if self.best is None:
+            return
+        names, best = self._table.names, self._table.names[self.best]
+        against = {
+            pair.a.name if pair.b.name == best else pair.b.name: pair for pair in comparisons if best in _names(pair)
+        }
+        beaten = {name for name, pair in against.items() if pair.verdict in (Word.BETTER, Word.WORSE)}
+        doubtful = {
+            name for name, pair in against.items() if name not in beaten and pair.bounds and not pair.bounds.agree
+        }
+        kept = [row for row in self.may_be_best if names[row] not in beaten]
+        self.may_be_best = kept + [row for row in range(len(names)) if names[row] in doubtful and row not in kept]
+
     def optimism(self) -> Optimism | None:
         if self.found is None or self.best is None:
             return None
@@ -141,6 +160,10 @@ class _Whole:
             f"on new questions expect about {drop:.3f} less."
         )
         return Optimism(name, observed, drop, sentence)
+
+
+def _names(pair: Comparison) -> tuple[str, str]:
+    return pair.a.name, pair.b.name
 
 
 def _finish(drafts: Sequence[Draft], critical: float | None) -> tuple[Comparison, ...]:

@@ -56,7 +56,13 @@ def test_who_may_be_best_of_the_labelled_systems() -> None:
     best = next(standing for standing in sweep.standings if standing.side.name == "EMDR2")
     assert sweep.optimism is not None
     assert sweep.optimism.observed == pytest.approx(0.797, abs=5e-4)
-    assert len(sweep.indistinguishable) == 10
+    table = score_table(labelled_systems("human"), "m", "question")
+    values = table.values[:, table.scored.all(axis=0)]
+    assert len(confidence_set(resample(values, numpy.arange(values.shape[1]), 7))) == 10
+    worse = {pair.a.name for pair in sweep.pairs if pair.verdict == Word.WORSE}
+    assert len(worse) == 6
+    assert not worse & set(sweep.indistinguishable), "who is worse than the best cannot be the best"
+    assert sweep.indistinguishable[0] == "EMDR2"
     assert best.probability_best == pytest.approx(0.59, abs=0.05)
     assert sweep.critical_value == pytest.approx(2.787, abs=0.06)
 
@@ -125,6 +131,14 @@ def test_equal_runs_all_may_be_the_best() -> None:
     assert [standing.probability_best for standing in sweep.standings] == pytest.approx([1 / 3] * 3)
     assert all(pair.verdict == Word.EQUIVALENT for pair in sweep.pairs)
     assert sweep.critical_value is None
+
+
+def test_who_is_in_doubt_only_for_failed_scores_may_still_be_the_best() -> None:
+    good, bad = [5.0, 4.0, 5.0, 5.0, 4.0] * 4, [2.0, 2.0, 1.0, 2.0, 3.0] * 4
+    assert compare_sweep([run_of("good", good), run_of("bad", bad)], "grounding").indistinguishable == ("good",)
+    failing = compare_sweep([run_of("good", good), run_of("bad", [*bad[:8], *[None] * 12])], "grounding")
+    assert failing.pairs[0].verdict == Word.UNDECIDED
+    assert set(failing.indistinguishable) == {"good", "bad"}
 
 
 def test_a_clear_winner_stands_alone() -> None:
