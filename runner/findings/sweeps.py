@@ -54,8 +54,11 @@ class SweepComparison:
     pairs: tuple[Comparison, ...]
     best: str | None
     indistinguishable: tuple[str, ...]
-    """The jobs that cannot be told from the best, the best first; ``()`` where it cannot be said. The model confidence set
-    at 95 %, less whom a verdict calls worse than the best, and with whom only failed scores keep it open."""
+    """The jobs that cannot be told from the best, the best first; ``()`` where it cannot be said.
+
+    The model confidence set at 95 %, less whom a verdict calls worse than the best, and with whom only failed scores
+    keep in doubt.
+    """
     complete_questions: int
     """Questions that every job scored: the base of the set, the simultaneous intervals and the optimism."""
     critical_value: float | None

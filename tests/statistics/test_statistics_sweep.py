@@ -136,7 +136,7 @@ def test_equal_runs_all_may_be_the_best() -> None:
 def test_who_is_in_doubt_only_for_failed_scores_may_still_be_the_best() -> None:
     good, bad = [5.0, 4.0, 5.0, 5.0, 4.0] * 4, [2.0, 2.0, 1.0, 2.0, 3.0] * 4
     assert compare_sweep([run_of("good", good), run_of("bad", bad)], "grounding").indistinguishable == ("good",)
-    failing = compare_sweep([run_of("good", good), run_of("bad", [*bad[:8], *[None] * 12])], "grounding")
+    failing = compare_sweep([run_of("good", good), run_of("bad", [*bad[:4], *[None] * 16])], "grounding")
     assert failing.pairs[0].verdict == Word.UNDECIDED
     assert set(failing.indistinguishable) == {"good", "bad"}
 
