@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 ROOT = Path(__file__).parents[1]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -36,14 +38,16 @@ def browser_path() -> str | None:
 
 def sweep(home: Path, work: Path, environment: Mapping[str, str], *overrides: str) -> None:
     """A sweep without weights and network into a home; seconds."""
-    subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-m", "runner", "-m", "experiment=top_k", "stack=extractive", *overrides],
         cwd=work,
         env={**environment, "RUNNER_HOME": str(home), "PYTHONPATH": str(ROOT)},
-        check=True,
+        check=False,
         capture_output=True,
+        text=True,
         timeout=300,
     )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @contextlib.contextmanager
@@ -115,6 +119,24 @@ class Pages:
     def open_prompt(self, name: str) -> None:
         self.page.goto(f"{self.address}/#/prompts/{name}")
         self.page.get_by_text("Version 1").first.wait_for()
+
+    def open_artifact(self, experiment: str, run_id: str, *path: str) -> None:
+        """An artifact in its viewer; ``path``: folders, then the file."""
+        self.page.goto(f"{self.address}/#/experiments/{experiment}/runs/{run_id}/artifacts")
+        for name in path:
+            self.page.get_by_text(name, exact=True).first.click()
+
+    def frame_text(self) -> str:
+        """What stands in the sandboxed frame in which an HTML artifact is shown."""
+        body = self.page.frame_locator("iframe").locator("body")
+        body.locator("h1").wait_for()
+        return str(body.inner_text())
+
+    def open_coordinates(self, experiment: str, runs: Sequence[str]) -> None:
+        """The page that compares any number of runs, with its parallel coordinates."""
+        chosen, of = (quote(json.dumps(value)) for value in (list(runs), [experiment]))
+        self.page.goto(f"{self.address}/#/compare-runs?runs={chosen}&experiments={of}")
+        self.page.get_by_text("Parallel Coordinates Plot").first.wait_for()
 
     def picture(self, path: Path) -> None:
         """Take a screenshot once nothing moves: no new request for a while (the pages never go fully quiet)."""

@@ -115,6 +115,35 @@ def test_a_trace_shows_the_chunks_and_what_each_call_cost(site: Site) -> None:
     assert page.get_by_text("doc1, score 0.900, gold").count() > 0
 
 
+def runs_of(home: Path, experiment: str) -> dict[str, str]:
+    """Run ids by name."""
+    connection = sqlite3.connect(home / "mlflow.db")
+    query = "select runs.name, run_uuid from runs join experiments using (experiment_id) where experiments.name = ?"
+    found = connection.execute(query, [experiment]).fetchall()
+    connection.close()
+    return {str(name): str(run_id) for name, run_id in found}
+
+
+def test_the_report_opens_in_the_artifact_pane_and_the_plots_beside_it(site: Site) -> None:
+    parent = runs_of(site.home, "top_k")["top_k"]
+    site.pages.open_artifact("1", parent, "report.html")
+    assert "Leaderboard" in site.pages.frame_text()
+    site.pages.open_artifact("1", parent, "plots", "score_by_top_k.svg")
+    picture = site.pages.page.locator("img[src^='blob:'], img[src*='score_by_top_k']").first
+    picture.wait_for()
+    assert picture.evaluate("image => image.decode().then(() => image.naturalWidth)") > 300
+
+
+def test_parallel_coordinates_choose_what_was_swept_and_a_mean(site: Site) -> None:
+    jobs = [run_id for name, run_id in runs_of(site.home, "top_k").items() if "top_k=" in name]
+    assert len(jobs) == 4
+    site.pages.open_coordinates("1", jobs)
+    page = site.pages.page
+    page.get_by_text("Run details").first.wait_for()
+    for axis in ("retriever.top_k", "judges.topicality.rubric", "grounding/mean"):
+        page.locator("svg text", has_text=axis).first.wait_for()
+
+
 def test_question_sets_are_under_datasets(site: Site) -> None:
     page = site.pages.page
     page.goto(f"{site.pages.address}/#/experiments/1/datasets")
