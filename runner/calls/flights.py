@@ -154,10 +154,11 @@ class Flights:
             flight.end(error)
         except RunnerError as error:
             flight.end(error)
-        except BaseException as error:
-            if not flight.landed.done():
-                flight.landed.set_exception(error)
-            raise
+        except Exception as error:
+            # A fault of ours: whoever waits shall see it as it is.
+            if flight.landed.done():
+                raise
+            flight.landed.set_exception(error)
         finally:
             if self._flights.get(key) is flight:
                 del self._flights[key]

@@ -139,14 +139,47 @@ def test_a_reply_is_on_disk_before_anybody_sees_it(home: Path) -> None:
     with_ledger(home, work)
 
 
-def test_many_writers_share_their_commits(home: Path) -> None:
+@pytest.mark.parametrize("slow_disk", [False, True])
+def test_many_writers_share_their_commits(home: Path, monkeypatch: pytest.MonkeyPatch, slow_disk: bool) -> None:
+    """By the event loop itself, and by the thread where commits take long."""
+    monkeypatch.setattr("runner.calls.ledger.writer._SLOW_S", 0.0 if slow_disk else 1e9)
+    monkeypatch.setattr("runner.calls.ledger.writer._FAST_S", 0.0 if slow_disk else 1e9)
+
     async def work(ledger: Ledger) -> None:
+        async def one(number: int) -> None:
+            key = f"k{number}"
+            assert await ledger.find(key) == ()
+            assert await ledger.claim(key, sweep="s", again=False) is ClaimState.GRANTED
+            await ledger.land(attempt(key), None, release=True)
+            assert len(await ledger.find(key)) == 1
+
         before = ledger.commits
-        await asyncio.gather(*(ledger.land(attempt(f"k{n}"), None, release=True) for n in range(200)))
+        await asyncio.gather(*(one(number) for number in range(200)))
         assert ledger.commits - before <= 20
+        # Code that cannot wait is served in between.
+        await asyncio.gather(*(one(number) for number in range(200, 220)), asyncio.sleep(0))
+        assert ledger.remember_text("rubric", "a", "1", "text") is None
 
     with_ledger(home, work)
-    assert len(rows(home, "key")) == 200
+    assert len(rows(home, "key")) == 220
+    assert rows(home, "key", table="claims") == []
+
+
+def test_a_ledger_that_another_process_writes_is_waited_for(home: Path) -> None:
+    async def work(ledger: Ledger) -> None:
+        other = sqlite3.connect(home / "ledger.db", isolation_level=None)
+        other.execute("begin immediate")
+        landing = asyncio.create_task(ledger.land(attempt("k"), None, release=True))
+        # The event loop goes on meanwhile.
+        for _ in range(20):
+            await asyncio.sleep(0.01)
+        assert not landing.done()
+        other.execute("rollback")
+        await landing
+        other.close()
+
+    with_ledger(home, work)
+    assert rows(home, "key") == [("k",)]
 
 
 def test_a_claim_is_granted_once(home: Path) -> None:

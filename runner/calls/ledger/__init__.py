@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from runner.calls.ledger.ledger import Found, Ledger, now
+from runner.calls.ledger.operations import ClaimState
 from runner.calls.ledger.rows import Attempt, final_attempt
-from runner.calls.ledger.writer import ClaimState
 
 __all__ = ["Attempt", "ClaimState", "Found", "Ledger", "final_attempt", "now"]

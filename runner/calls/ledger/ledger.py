@@ -17,11 +17,12 @@ from typing import Any
 from sqlalchemy import Connection, Select, bindparam, delete, insert, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
+from runner.calls.ledger.operations import Applier, ClaimState, ClaimWanted, Landing, Piece, Together, Work
 from runner.calls.ledger.owners import Owner
 from runner.calls.ledger.rows import Attempt, attempt_of
 from runner.calls.ledger.storage import open_engine, storage_error
 from runner.calls.ledger.tables import attempts, claims, owners, reservations, spending, texts
-from runner.calls.ledger.writer import ClaimState, ClaimWanted, Landing, Piece, Together, Work, Writer
+from runner.calls.ledger.writer import Writer
 from runner.errors import StorageError
 
 OWNERS_FOLDER = "owners"
@@ -54,7 +55,7 @@ class Ledger:
             ) from error
         self._reader: Connection | None = None
         self._asked: dict[str, list[asyncio.Future[Found]]] = {}
-        self._writer = Writer(self._engine, self.name, self._owner, self._bury)
+        self._writer = Writer(self._engine, self.name, self._owner, Applier(self._owner, self._bury))
         try:
             self._writer.wait_here(Work(self._enter))
         except BaseException:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, create_engine, event
+from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 
@@ -75,6 +77,43 @@ def storage_error(error: BaseException, name: str) -> StorageError:
     else:
         remedy = "What is paid so far is kept; start the same command again when the cause is removed."
     return StorageError(f"The ledger {name} cannot be used: {text}. {remedy}")
+
+
+def is_locked(error: BaseException) -> bool:
+    """Whether another process is writing just now."""
+    return isinstance(error, DBAPIError) and "locked" in str(error.orig)
+
+
+@contextmanager
+def wait_when_locked(connection: Connection) -> Iterator[None]:
+    """Inside this block the connection waits for other processes instead of saying that the database is locked."""
+    if connection.dialect.name != "sqlite":
+        yield
+        return
+    raw: Any = connection.connection.driver_connection
+    raw.execute(f"PRAGMA busy_timeout = {int(_BUSY_TIMEOUT_S * 1000)}")
+    try:
+        yield
+    finally:
+        raw.execute("PRAGMA busy_timeout = 0")
+
+
+def dont_wait_when_locked(connection: Connection) -> Connection:
+    """Let the connection say at once that another process is writing."""
+    if connection.dialect.name == "sqlite":
+        raw: Any = connection.connection.driver_connection
+        raw.execute("PRAGMA busy_timeout = 0")
+    return connection
+
+
+def make_durable(connection: Connection, durable: bool) -> None:
+    """Whether the next transaction must survive a power cut; each survives a killed process in any case.
+
+    Call it outside a transaction. Claims need not be durable: after a power cut nobody lives who holds one.
+    """
+    if connection.dialect.name == "sqlite":
+        raw: Any = connection.connection.driver_connection
+        raw.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
 
 
 def _make_folder(folder: Path) -> None:

@@ -1,116 +1,76 @@
-"""The one writer of the ledger: a thread that commits what waits, all together, and then says so.
+"""The one writer of the ledger: commits what waits, all together, and then says so.
 
-Group commit: while one transaction is on its way to the disk, whatever else is to be written queues up and goes
-into the next one. Nobody is told of a row before it is on disk.
+Group commit: whatever is to be written at the same time goes to the disk in one transaction. Nobody is told of a row
+before it is there.
 """
 
 from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import contextlib
 import queue
 import threading
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any
 
-from sqlalchemy import Connection, Engine, bindparam, delete, insert, select
+from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 
+from runner.calls.ledger.operations import Applier, Operation, Waiter, Work, lasting
 from runner.calls.ledger.owners import RENEW_S, Owner
-from runner.calls.ledger.storage import storage_error
-from runner.calls.ledger.tables import attempts, claims, requests
+from runner.calls.ledger.storage import dont_wait_when_locked, is_locked, make_durable, storage_error, wait_when_locked
 from runner.errors import StorageError
 
-_BATCH = 500
-"""The most operations in one transaction, so that other processes get their turn."""
-
-Waiter = asyncio.Future[Any] | concurrent.futures.Future[Any]
-
-
-class ClaimState(StrEnum):
-    GRANTED = "granted"
-    HELD = "held"
-    """Another process is asking for it."""
-    LANDED = "landed"
-    """Its reply came in since we looked."""
+_SLOW_S = 0.003
+"""Commits that take longer than this hold the event loop up more than handing them to a thread does."""
+_FAST_S = 0.0015
+_WEIGHT = 0.1
+"""Of the latest commit in the average."""
 
 
-@dataclass(slots=True, eq=False)
-class ClaimWanted:
-    """Ask for the sole right to send a request."""
+@dataclass(slots=True)
+class _Batch:
+    """What goes into one transaction."""
 
-    key: str
-    sweep: str
-    taken_at: str
-    again: bool
-    """Ask although a reply is there."""
-    waiter: Waiter | None = None
-
-
-@dataclass(slots=True, eq=False)
-class Landing:
-    """An attempt that ended, and whether the claim on its key ends with it."""
-
-    attempt: Mapping[str, Any] | None
-    request: Mapping[str, Any] | None
-    """The row of the request, with the first attempt."""
-    release: str | None
-    """The key whose claim ends."""
-    waiter: Waiter | None = None
-
-
-@dataclass(slots=True, eq=False)
-class Work:
-    """Anything else that is done inside the writer's transaction."""
-
-    do: Callable[[Connection], Any]
-    waiter: Waiter | None = None
-
-
-class Together(Protocol):
-    """Does many pieces of one kind of work in one go."""
-
-    def apply(self, connection: Connection, pieces: Sequence[Any]) -> Sequence[Any]:
-        """A result for each piece; an exception among them is raised to its asker alone."""
-
-
-@dataclass(slots=True, eq=False)
-class Piece:
-    """A piece of work that is done together with the others of the same ``by`` that wait."""
-
-    by: Together
-    content: Any
-    waiter: Waiter | None = None
-
-
-Operation = ClaimWanted | Landing | Work | Piece
-
-_insert_attempt = insert(attempts)
-_insert_request = insert(requests)
-_insert_claim = insert(claims)
-_release_claim = delete(claims).where(claims.c.key == bindparam("released"), claims.c.owner == bindparam("by"))
-_landed = select(attempts.c.key).where(attempts.c.replayed == 1, attempts.c.key.in_(bindparam("keys", expanding=True)))
-_held = select(claims.c.key, claims.c.owner).where(claims.c.key.in_(bindparam("keys", expanding=True)))
-_known_requests = select(requests.c.key).where(requests.c.key.in_(bindparam("keys", expanding=True)))
+    operations: list[Operation]
+    results: Sequence[Any] | None
+    """Where it has been done already and only the commit is missing."""
 
 
 class Writer:
-    """Takes operations from any thread and answers each when it is on disk."""
+    """Takes operations from any thread and answers each when it is on disk.
 
-    def __init__(self, engine: Engine, name: str, owner: Owner, bury: Callable[[Connection, set[str]], None]) -> None:
-        self._engine = engine
+    The event loop that made it does the work, once a turn for all that the turn brought: a thread would wait for
+    Python's lock at every row while the loop is busy (50 ms a batch, measured, against 1 ms). Only what may take long
+    without that lock goes to the thread: commits on a slow disk, and waiting for another process. Without an event
+    loop the thread does it all.
+    """
+
+    def __init__(self, engine: Engine, name: str, owner: Owner, applier: Applier) -> None:
         self._name = name
         self._owner = owner
-        self._bury = bury
-        self._queue: queue.SimpleQueue[Operation | None] = queue.SimpleQueue()
+        self._applier = applier
+        self._engine = engine
+        self._connection: Connection | None = None
+        self._loop = running_loop()
+        self._loop_thread = threading.get_ident()
+        self._turn: list[Operation] = []
+        self._handed_over: concurrent.futures.Future[None] | None = None
+        self._queue: queue.SimpleQueue[_Batch | Operation | None] = queue.SimpleQueue()
         self._failed: StorageError | None = None
         self._closed = False
+        self._fast = engine.dialect.name == "sqlite"
+        self._commit_s = 0.0
+        self._durable = True
         self.commits = 0
         """How many transactions there were; fewer than operations, thanks to the group commit."""
         self._thread = threading.Thread(target=self._run, name="runner-ledger", daemon=True)
         self._thread.start()
+
+    # --- from outside --------------------------------------------------------------------------------------------
 
     @property
     def failed(self) -> StorageError | None:
@@ -123,7 +83,12 @@ class Writer:
             raise StorageError(str(self._failed))
         if self._closed:
             raise StorageError(f"The ledger {self._name} is closed already: a call came after the end of its sweep.")
-        self._queue.put(operation)
+        if self._loop is None:
+            self._queue.put(operation)
+        elif threading.get_ident() == self._loop_thread:
+            self._add(operation)
+        else:
+            self._loop.call_soon_threadsafe(self._add, operation)
 
     async def wait(self, operation: Operation) -> Any:
         """Queue an operation and wait until it is on disk."""
@@ -132,158 +97,187 @@ class Writer:
         return await operation.waiter
 
     def wait_here(self, operation: Operation) -> Any:
-        """The same for code outside an event loop."""
+        """The same for code that cannot wait in an event loop."""
         operation.waiter = concurrent.futures.Future()
         self.submit(operation)
+        if self._loop is not None and threading.get_ident() == self._loop_thread:
+            self._finish_turn()
         return operation.waiter.result()
 
     def close(self) -> None:
-        """Write what is queued and end the thread."""
-        if not self._closed:
-            self._closed = True
-            self._queue.put(None)
-            self._thread.join()
+        """Write what is queued and end the thread. Called where the writer was made."""
+        if self._closed:
+            return
+        self._finish_turn()
+        self._closed = True
+        self._queue.put(None)
+        self._thread.join()
+        if self._connection is not None:
+            self._connection.close()
+
+    # --- in the event loop ---------------------------------------------------------------------------------------
+
+    def _add(self, operation: Operation) -> None:
+        if not self._turn and self._loop is not None:
+            self._loop.call_soon(self._end_turn)
+        self._turn.append(operation)
+
+    def _end_turn(self) -> None:
+        """Do what this turn of the loop brought; while a batch is with the thread, the next one gathers."""
+        if not self._turn or (self._handed_over is not None and not self._handed_over.done()):
+            return
+        batch, self._turn = _Batch(self._turn, None), []
+        if self._owner.due:
+            batch.operations.append(Work(self._owner.renew))
+        try:
+            self._check()
+            connection = self._open(batch)
+            try:
+                connection.begin()
+            except SQLAlchemyError as error:
+                if not is_locked(error):
+                    raise
+                self._hand_over(batch)
+                return
+            batch.results = self._applier.apply(connection, batch.operations)
+            if self._durable and not self._fast:
+                self._hand_over(batch)
+                return
+            self._commit(connection)
+        except BaseException as error:
+            self._fail(batch, error)
+        else:
+            answer(batch.operations, batch.results)
+
+    def _hand_over(self, batch: _Batch) -> None:
+        self._handed_over = concurrent.futures.Future()
+        self._queue.put(batch)
+
+    def _finish_turn(self) -> None:
+        """Everything, now, while the loop waits."""
+        while True:
+            if self._handed_over is not None:
+                self._handed_over.result()
+            if not self._turn:
+                return
+            self._end_turn()
+
+    # --- in the thread -------------------------------------------------------------------------------------------
 
     def _run(self) -> None:
         while True:
-            batch, ended = self._next_batch()
-            if self._owner.due:
-                batch.append(Work(self._owner.renew))
-            if batch:
-                self._commit(batch)
-            if ended:
+            try:
+                item = self._queue.get(timeout=RENEW_S)
+            except queue.Empty:
+                self._renew()
+                continue
+            if item is None:
                 return
+            if isinstance(item, _Batch):
+                self._finish(item)
+                if self._handed_over is not None:
+                    self._handed_over.set_result(None)
+                if self._loop is not None:
+                    with contextlib.suppress(RuntimeError):  # the loop has ended
+                        self._loop.call_soon_threadsafe(self._end_turn)
+            else:
+                self._finish(_Batch([item, Work(self._owner.renew)] if self._owner.due else [item], None))
 
-    def _next_batch(self) -> tuple[list[Operation], bool]:
-        batch: list[Operation] = []
+    def _finish(self, batch: _Batch) -> None:
         try:
-            operation = self._queue.get(timeout=RENEW_S)
-            while True:
-                if operation is None:
-                    return batch, True
-                batch.append(operation)
-                if len(batch) >= _BATCH:
-                    return batch, False
-                operation = self._queue.get_nowait()
-        except queue.Empty:
-            return batch, False
-
-    def _commit(self, batch: list[Operation]) -> None:
-        answers: list[tuple[Waiter, Any, BaseException | None]] = []
-        try:
-            if self._failed is not None:
-                raise self._failed
-            with self._engine.begin() as connection:
-                results = self._apply(connection, batch)
-            self.commits += 1
-            for operation, result in zip(batch, results, strict=True):
-                if operation.waiter is not None:
-                    failure = result if isinstance(result, BaseException) else None
-                    answers.append((operation.waiter, None if failure else result, failure))
+            self._check()
+            if batch.results is None:
+                connection = self._open(batch)
+                with wait_when_locked(connection):
+                    connection.begin()
+                batch.results = self._applier.apply(connection, batch.operations)
+            self._commit(self._connection)
         except BaseException as error:
-            if isinstance(error, StorageError):
-                failed = error
-            elif isinstance(error, SQLAlchemyError | OSError):
-                failed = storage_error(error, self._name)
-            else:
-                failed = StorageError(f"The ledger {self._name} cannot be written: {type(error).__name__}: {error}.")
-            self._failed = failed
-            answers = [(op.waiter, None, StorageError(str(failed))) for op in batch if op.waiter is not None]
-        _answer(answers)
-
-    def _apply(self, connection: Connection, batch: list[Operation]) -> list[Any]:
-        landings = [operation for operation in batch if isinstance(operation, Landing)]
-        claimed = self._claim(connection, [operation for operation in batch if isinstance(operation, ClaimWanted)])
-        self._land(connection, landings)
-        together: dict[Together, list[Any]] = {}
-        for operation in batch:
-            if isinstance(operation, Piece):
-                together.setdefault(operation.by, []).append(operation.content)
-        done = {by: iter(by.apply(connection, pieces)) for by, pieces in together.items()}
-        results: list[Any] = []
-        for operation in batch:
-            if isinstance(operation, ClaimWanted):
-                results.append(claimed[operation.key])
-            elif isinstance(operation, Work):
-                results.append(_attempted(operation, connection))
-            elif isinstance(operation, Piece):
-                results.append(next(done[operation.by]))
-            else:
-                results.append(None)
-        return results
-
-    def _claim(self, connection: Connection, wanted: list[ClaimWanted]) -> dict[str, ClaimState]:
-        if not wanted:
-            return {}
-        keys = [claim.key for claim in wanted]
-        landed = set(connection.execute(_landed, {"keys": keys}).scalars())
-        held: dict[str, str] = dict(connection.execute(_held, {"keys": keys}).tuples().all())
-        if held:
-            dead = self._owner.dead(connection, set(held.values()) - {self._owner.id})
-            if dead:
-                self._bury(connection, dead)
-                held = {key: owner for key, owner in held.items() if owner not in dead}
-        states: dict[str, ClaimState] = {}
-        granted = []
-        for claim in wanted:
-            if claim.key in landed and not claim.again:
-                states[claim.key] = ClaimState.LANDED
-            elif claim.key in held:
-                states[claim.key] = ClaimState.HELD
-            else:
-                states[claim.key] = ClaimState.GRANTED
-                granted.append(
-                    {"key": claim.key, "owner": self._owner.id, "sweep": claim.sweep, "taken_at": claim.taken_at}
-                )
-        if granted:
-            connection.execute(_insert_claim, granted)
-        return states
-
-    def _land(self, connection: Connection, landings: list[Landing]) -> None:
-        asked = {landing.request["key"]: landing.request for landing in landings if landing.request is not None}
-        if asked:
-            known = set(connection.execute(_known_requests, {"keys": list(asked)}).scalars())
-            new = [request for key, request in asked.items() if key not in known]
-            if new:
-                connection.execute(_insert_request, new)
-        rows = [landing.attempt for landing in landings if landing.attempt is not None]
-        if rows:
-            connection.execute(_insert_attempt, rows)
-        released = [{"released": ending.release, "by": self._owner.id} for ending in landings if ending.release]
-        if released:
-            connection.execute(_release_claim, released)
-
-
-def _attempted(work: Work, connection: Connection) -> Any:
-    """The result of the work; an error that is the asker's own (a cap reached) must not stop the others."""
-    try:
-        return work.do(connection)
-    except SQLAlchemyError:
-        raise
-    except Exception as error:
-        return error
-
-
-def _answer(answers: list[tuple[Waiter, Any, BaseException | None]]) -> None:
-    """Tell those who wait; one wake-up for each event loop."""
-    by_loop: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Any, BaseException | None]]] = {}
-    for waiter, result, error in answers:
-        if isinstance(waiter, asyncio.Future):
-            by_loop.setdefault(waiter.get_loop(), []).append((waiter, result, error))
-        elif error is not None:
-            waiter.set_exception(error)
+            self._fail(batch, error)
         else:
-            waiter.set_result(result)
-    for loop, group in by_loop.items():
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(_answer_here, group)
+            answer(batch.operations, batch.results)
+
+    def _renew(self) -> None:
+        # A loop that has ended without closing its door has no calls to claim any more.
+        with contextlib.suppress(StorageError, RuntimeError):
+            self.submit(Work(self._owner.renew))
+
+    # --- in either -----------------------------------------------------------------------------------------------
+
+    def _check(self) -> None:
+        if self._failed is not None:
+            raise StorageError(str(self._failed))
+
+    def _open(self, batch: _Batch) -> Connection:
+        """The writer's one connection, before a transaction."""
+        if self._connection is None:
+            self._connection = dont_wait_when_locked(self._engine.connect())
+        durable = lasting(batch.operations)
+        if durable is not self._durable:
+            make_durable(self._connection, durable)
+            self._durable = durable
+        return self._connection
+
+    def _commit(self, connection: Connection | None) -> None:
+        transaction = None if connection is None else connection.get_transaction()
+        if transaction is None:
+            raise RuntimeError("nothing was begun that could be committed")
+        began = time.perf_counter()
+        transaction.commit()
+        self.commits += 1
+        if not self._durable:
+            return
+        self._commit_s += _WEIGHT * (time.perf_counter() - began - self._commit_s)
+        self._fast = self._commit_s < (_SLOW_S if self._fast else _FAST_S)
+
+    def _fail(self, batch: _Batch, error: BaseException) -> None:
+        """A ledger that cannot be written once is not written again: nobody may be told what is not on disk."""
+        if isinstance(error, StorageError):
+            failed = error
+        elif isinstance(error, SQLAlchemyError | OSError):
+            failed = storage_error(error, self._name)
+        else:
+            failed = StorageError(f"The ledger {self._name} cannot be written: {type(error).__name__}: {error}.")
+        self._failed = failed
+        if self._connection is not None:
+            self._connection.invalidate()
+        answer(batch.operations, [StorageError(str(failed)) for _ in batch.operations])
 
 
-def _answer_here(group: list[tuple[asyncio.Future[Any], Any, BaseException | None]]) -> None:
-    for waiter, result, error in group:
-        if waiter.done():
+def answer(operations: Sequence[Operation], results: Sequence[Any]) -> None:
+    """Tell those who wait, each loop's in one go; a result that is an exception is raised to its asker."""
+    here = running_loop()
+    elsewhere: dict[asyncio.AbstractEventLoop, list[tuple[Waiter, Any]]] = {}
+    for operation, result in zip(operations, results, strict=True):
+        waiter = operation.waiter
+        if waiter is None:
             continue
-        if error is not None:
-            waiter.set_exception(error)
+        if isinstance(waiter, asyncio.Future) and waiter.get_loop() is not here:
+            elsewhere.setdefault(waiter.get_loop(), []).append((waiter, result))
         else:
-            waiter.set_result(result)
+            _resolve(waiter, result)
+    for loop, group in elsewhere.items():
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(_resolve_all, group)
+
+
+def _resolve_all(group: list[tuple[Waiter, Any]]) -> None:
+    for waiter, result in group:
+        _resolve(waiter, result)
+
+
+def _resolve(waiter: Waiter, result: Any) -> None:
+    if waiter.done():
+        return
+    if isinstance(result, BaseException):
+        waiter.set_exception(result)
+    else:
+        waiter.set_result(result)
+
+
+def running_loop() -> asyncio.AbstractEventLoop | None:
+    """The event loop of this thread, if one is running."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
