@@ -27,19 +27,9 @@ def controls(given: ReportInput) -> Section | None:
         tables=(
             table(
                 "Answers whose right verdict is known, and what the judges made of them",
-                (
-                    "judge",
-                    "control",
-                    "expected",
-                    "result",
-                    "as expected",
-                    "failed",
-                    "mean",
-                    "first that went wrong",
-                    "job",
-                ),
+                ("judge", "control", "expected", "result", "first mistake", "as expected", "failed", "mean", "job"),
                 rows,
-                texts=4,
+                texts=5,
             ),
         ),
     )
@@ -51,8 +41,8 @@ def _cells(row: ControlRow) -> list[Cell | str]:
         row.control.replace("_", " "),
         row.expected,
         Cell("noticed", tone="good") if row.passed else Cell("not noticed", tone="bad"),
+        row.example,
         f"{row.as_expected} of {row.cases}",
         str(row.failed or ""),
         number(row.mean, 2),
-        row.example,
     ]
