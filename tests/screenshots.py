@@ -36,6 +36,9 @@ def main() -> int:
             pages.picture(IMAGES / "question.png")
             pages.open_trace("1", _trace(home))
             pages.picture(IMAGES / "trace.png")
+            pages.open_artifact("1", _parent(home), "report.html")
+            pages.frame_text()
+            pages.picture(IMAGES / "report.png")
             pages.open_prompt("rubric.topicality")
             pages.picture(IMAGES / "rubric.png")
     print(f"pictures: {IMAGES}")
@@ -43,10 +46,17 @@ def main() -> int:
 
 
 def _trace(home: Path) -> str:
+    return _one(home, f"select request_id from trace_info where client_request_id = '{QUESTION}'")
+
+
+def _parent(home: Path) -> str:
+    return _one(home, "select run_uuid from tags where key = 'runner.kind' and value = 'sweep'")
+
+
+def _one(home: Path, query: str) -> str:
     connection = sqlite3.connect(home / "mlflow.db")
     try:
-        query = "select request_id from trace_info where client_request_id = ? order by timestamp_ms desc"
-        return str(connection.execute(query, [QUESTION]).fetchone()[0])
+        return str(connection.execute(query).fetchone()[0])
     finally:
         connection.close()
 
