@@ -44,6 +44,7 @@ def job_key(config: schema.Config, sources: Mapping[str, str]) -> str:
     node["retriever"].pop("server", None)
     if config.retriever.kind == "none":
         node["retriever"] = {"kind": "none"}
+        node.pop("knowledge_base")
     node["sources"] = dict(sources)
     node["key_version"] = KEY_VERSION
     canonical = json.dumps(node, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)

@@ -103,6 +103,8 @@ def test_what_the_chosen_kind_does_not_use_does_not_count() -> None:
     plain = compose_one(["stack=extractive"]).key
     for unused in ("generator.model=x", "prompt=answer_from_context_v2", "judge_defaults.max_tokens=9"):
         assert compose_one(["stack=extractive", unused]).key == plain
+    alone = ["retriever=none", "judge=[topicality]"]
+    assert compose_one([*alone, "knowledge_base=none"]).key == compose_one(alone).key
     nothing = compose_one(["experiment=retriever_only", "hydra.sweeper.params=null"]).key
     assert compose_one(["experiment=retriever_only", "hydra.sweeper.params=null", "stack=openai"]).key != nothing
     assert (

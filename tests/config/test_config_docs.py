@@ -1,0 +1,53 @@
+"""Commands that the documentation and the shipped files show can be typed as they stand."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from runner.config import compose, shipped_conf
+from runner.config.arguments import parse_arguments
+from runner.config.paths import GROUPS
+
+pytestmark = pytest.mark.usefixtures("home")
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+DOCUMENTS = [ROOT / "docs/configuration.md", *sorted(shipped_conf().rglob("*.yaml"))]
+
+
+def commands(text: str) -> list[list[str]]:
+    """The arguments of every ``python -m runner`` that begins a line, continued lines joined."""
+    joined = re.sub(r"\\\n[ #]*", "", text)
+    found = re.findall(r"^[#\s]*python -m runner(?: (.*))?$", joined, re.MULTILINE)
+    return [shlex.split(line, comments=True) for line in found]
+
+
+CASES = [(file, line) for file in DOCUMENTS for line in commands(file.read_text(encoding="utf-8"))]
+
+
+def test_there_is_something_to_try() -> None:
+    assert len(CASES) > 20
+
+
+@pytest.mark.parametrize(("file", "line"), CASES, ids=[f"{file.name}-{index}" for index, (file, _) in enumerate(CASES)])
+def test_a_command_that_is_shown_composes(file: Path, line: list[str]) -> None:
+    # In YAML comments an explanation may follow after several spaces; it holds no "=".
+    line = [word for word in line if "=" in word or word.startswith("-")]
+    arguments = parse_arguments(line)
+    composed = compose(arguments.overrides, multirun=arguments.multirun)
+    assert composed.problems == (), file
+    assert composed.jobs
+
+
+def test_every_option_that_the_readme_names_is_there() -> None:
+    for group, row in re.findall(
+        r"^\| `(\w+)` \|(.*)$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE
+    ):
+        if group not in GROUPS or group == "machine":
+            continue
+        shipped = {file.stem for file in (shipped_conf() / group).glob("*.yaml")}
+        named = set(re.findall(r"`(\w+)`", row.rpartition("|")[0].rpartition("|")[2]))
+        assert named == shipped, group
