@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import sys
 from collections.abc import Mapping, Sequence
@@ -63,8 +64,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Somebody closed the pipe (`runner --help | head`); Python would complain once more when it flushes at exit.
         sys.stdout = None
         return int(ExitCode.DONE)
+    except OSError as error:
+        if error.errno not in _CANNOT_WRITE:
+            raise
+        print(f"{error.filename or 'the disk'}: cannot be written ({error.strerror})", file=sys.stderr)
+        return int(ExitCode.BAD_CONFIGURATION)
     except SystemExit as ended:
         return _exit_code(ended.code)
+
+
+_CANNOT_WRITE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT)
+"""What the user mends, not we."""
 
 
 def _main(line: list[str]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import resource
@@ -261,6 +262,21 @@ class TestLaunching:
 
         monkeypatch.setattr(import_module("runner.sweeps.launch"), "launch", launch)
         assert main(["stack=extractive"]) == code
+
+    def test_a_folder_that_cannot_be_written_is_a_sentence(
+        self, launched: Launched, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        Path("outputs").write_text("a file is in the way", encoding="utf-8")
+        with pytest.raises(FileExistsError):
+            main(["stack=extractive", "hydra.run.dir=outputs"])
+
+        def refuse(*_: Any, **__: Any) -> None:
+            raise PermissionError(errno.EACCES, "Permission denied", "outputs/x")
+
+        monkeypatch.setattr(Path, "mkdir", refuse)
+        assert main(["stack=extractive"]) == ExitCode.BAD_CONFIGURATION
+        assert capsys.readouterr().err.endswith("outputs/x: cannot be written (Permission denied)\n")
+        assert launched.calls == []
 
     def test_the_weightiest_code_of_several_jobs_counts(self) -> None:
         assert cli._weightiest([0, 3, 5]) == 5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -76,6 +77,8 @@ def compose(overrides: Sequence[str], *, multirun: bool, source: ConfigSource | 
     return Composed(composed.jobs, merged([*unreadable, *unsplittable, *composed.problems]))
 
 
+MOST_JOBS = 5_000
+"""A sweep of more jobs is a slip of the hand: checking it alone would take minutes."""
 SAID_FROM = 50
 """A sweep of so many jobs takes seconds to check; that is said."""
 
@@ -168,7 +171,11 @@ class _Composer:
         if master is None:
             return [], problems
         of_experiment, unreadable = self.parse([f"{key}={value}" for key, value in master.swept.items()])
-        batches = BasicSweeper.split_arguments([*of_experiment, *usable], None)
+        swept = [*of_experiment, *usable]
+        if _more_jobs_than(MOST_JOBS, swept):
+            what = f"it means more than {MOST_JOBS:,} jobs"
+            return [], [*problems, *unreadable, Problem("command line", what, "sweep over fewer values")]
+        batches = BasicSweeper.split_arguments(swept, None)
         return [tuple(job) for job in batches[0]], [*problems, *unreadable]
 
     def compose_batch(self, batch: Sequence[Sequence[str]]) -> Composed:
@@ -228,6 +235,14 @@ class _Composer:
                     return None, problems
                 remaining.remove(explanation.culprit)
                 self._explained.add(explanation.culprit)
+
+
+def _more_jobs_than(most: int, parsed: Sequence[Override]) -> bool:
+    count = 1
+    for override in parsed:
+        if override.is_sweep_override():
+            count *= sum(1 for _ in itertools.islice(override.sweep_string_iterator(), most + 1))
+    return count > most
 
 
 def _misplaced_sweep(

@@ -107,6 +107,8 @@ def _explain(failure: _Failure) -> Explanation:
             return explain_match(failure, match)
     if getattr(failure.error, "problem_mark", None):
         return _broken_yaml(failure)
+    if isinstance(failure.error, UnicodeDecodeError):
+        return Explanation(tuple(Problem(shown(file), "is not UTF-8 text") for file in _not_utf8(failure.source)))
     key = str(getattr(failure.error, "full_key", None) or "configuration")
     return Explanation((Problem(key, plain_message(failure.error)),))
 
@@ -235,6 +237,15 @@ def _all_in_file(path: Path, group: str) -> Iterator[Problem]:
     for part in reversed([] if package == "_global_" else package.split(".")):
         values = {part: values}
     yield from unfit(values, schema.Config)
+
+
+def _not_utf8(source: ConfigSource) -> Iterator[Path]:
+    for folder in source.all_folders():
+        for file in sorted(folder.rglob("*.yaml")):
+            try:
+                file.read_text(encoding="utf-8")
+            except UnicodeDecodeError:
+                yield file
 
 
 def _broken_yaml(failure: _Failure) -> Explanation:

@@ -172,6 +172,15 @@ class TestFiles:
         assert found.startswith("conf/retriever/mine.yaml line ")
         assert "is not YAML" in found
 
+    def test_a_file_that_is_not_utf8(self) -> None:
+        write("conf/retriever/mine.yaml", "")
+        Path("conf/retriever/mine.yaml").write_bytes("kind: dense # é\n".encode("latin-1"))
+        assert said("retriever=mine") == ["conf/retriever/mine.yaml: is not UTF-8 text"]
+
+    def test_a_file_with_a_byte_order_mark(self) -> None:
+        write("conf/retriever/mine.yaml", "\ufeffkind: dense\ntop_k: 0\n")
+        assert said("retriever=mine") == ["conf/retriever/mine.yaml: retriever.top_k: must be at least 1, not 0"]
+
     def test_a_file_that_is_a_list(self) -> None:
         write("conf/experiment/mine.yaml", "- a\n- b\n")
         assert said("experiment=mine") == [
@@ -197,6 +206,11 @@ class TestSweeps:
         assert (
             "only lists and ranges can be swept" in said("judge_defaults.temperature=interval(0,1)", multirun=True)[0]
         )
+
+    def test_a_slip_of_the_hand_is_no_sweep(self) -> None:
+        assert said("seed=range(0,100000000)", multirun=True) == [
+            "command line: it means more than 5,000 jobs; sweep over fewer values"
+        ]
 
     def test_a_mistake_in_the_sweep_of_an_experiment(self) -> None:
         write(
