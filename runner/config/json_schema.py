@@ -32,6 +32,7 @@ OWNERS: Mapping[str, type] = {
     "rubric": schema.Rubric,
     "budget": schema.Budget,
     "tracking": schema.Tracking,
+    "gate": schema.Gate,
 }
 """Name of the schema → what a file that uses it fills. Files with ``# @package _global_`` use ``config``."""
 _INTERPOLATION = {"type": "string", "pattern": r"\$\{|^\?\?\?$"}

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.config import schema
+from runner.config.applications import command_files, module_file
 from runner.config.paths import find, find_instructions
 
 KEY_VERSION = 1
@@ -19,9 +20,16 @@ KEY_VERSION = 1
 _OPENAI_BASE_URL = "https://api.openai.com/v1"
 _WITHOUT_EFFECT = (
     "name", "tracking", "budget", "calls", "prices", "on_error", "metadata", "controls", "allow_rubric_edit", "pair",
-    "endpoint", "stack_defaults", "judge_defaults",
+    "endpoint", "stack_defaults", "judge_defaults", "gate",
 )  # fmt: skip
 """Nodes that cannot change a score, or whose values stand in the nodes that refer to them."""
+_GENERATOR_FIELDS: Mapping[str, tuple[str, ...]] = {
+    "model": ("model", "endpoint", "temperature", "max_tokens"),
+    "callable": ("target", "settings", "model", "endpoint"),
+    "http": ("url", "request", "answer_path", "contexts_path", "settings"),
+    "command": ("command", "settings"),
+}
+"""By kind: what of the generator can change an answer."""
 
 
 def job_key(config: schema.Config, sources: Mapping[str, str]) -> str:
@@ -76,9 +84,11 @@ def _embedder(node: dict[str, Any], config: schema.Config) -> dict[str, Any]:
 
 
 def _generator(node: dict[str, Any]) -> dict[str, Any]:
-    if node["kind"] != "model":
-        return {"kind": node["kind"]}
-    return {**node, "endpoint": _endpoint(node["endpoint"])}
+    kind = node["kind"]
+    used = {"kind": kind, **{name: node[name] for name in _GENERATOR_FIELDS.get(kind, ())}}
+    if "endpoint" in used:
+        used["endpoint"] = _endpoint(node["endpoint"])
+    return used
 
 
 def _judge(node: dict[str, Any]) -> dict[str, Any]:
@@ -94,6 +104,14 @@ def named_files(config: schema.Config) -> Iterator[tuple[str, str, Path | None]]
     if config.retriever.kind != "none" and base.format != "inline" and base.path:
         yield "knowledge_base.path", base.path, find(base.path)
     yield "questions.path", config.questions.path, find(config.questions.path)
+    generator = config.generator
+    if generator.kind == "callable":
+        place = module_file(generator.target)
+        if place is not None:
+            yield "generator.target", generator.target, place[1]
+    if generator.kind == "command":
+        for position, script in command_files(generator.command).items():
+            yield f"generator.command[{position}]", generator.command[position], script
     for name, judge in config.judges.items():
         file = judge.rubric.instructions_file
         if file:
@@ -158,11 +176,36 @@ def choices(config: schema.Config) -> dict[str, Any]:
         found["generator.temperature"] = "not sent" if generator.temperature is None else generator.temperature
         found["generator.max_tokens"] = generator.max_tokens
         found["prompt"] = f"{config.prompt.id}@{config.prompt.version}"
+    if generator.kind in schema.APPLICATIONS:
+        found.update(_application_choices(generator))
     if _judged(config):
         for name, judge in config.judges.items():
             found.update(_judge_choices(f"judges.{name}", judge))
         for name, panel in config.panels.items():
             found[f"panels.{name}"] = f"{panel.combine} of {', '.join(panel.judges)}"
+    return found
+
+
+def _application_choices(generator: schema.Generator) -> dict[str, Any]:
+    named = {
+        "callable": {"generator.target": generator.target},
+        "http": {"generator.url": generator.url, **_flat("generator.request", generator.request)},
+        "command": {"generator.command": " ".join(generator.command)},
+    }
+    found: dict[str, Any] = {**named[generator.kind], **_flat("generator.settings", generator.settings)}
+    if generator.kind == "callable" and generator.model:
+        found["generator.model"] = generator.model
+    return found
+
+
+def _flat(prefix: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Nested objects as dotted keys; lists as JSON."""
+    found: dict[str, Any] = {}
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            found.update(_flat(f"{prefix}.{key}", value))
+        else:
+            found[f"{prefix}.{key}"] = json.dumps(value, ensure_ascii=False) if isinstance(value, list) else value
     return found
 
 

@@ -16,6 +16,7 @@ _SILENT = (
     "calls",
     "questions",
     "experiment",
+    "gate",
     "on_error",
     "hydra",
 )

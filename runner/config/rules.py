@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from runner.config import schema
+from runner.config.gate_rules import gate_problems
 from runner.config.keys import named_files
 from runner.config.paths import search_folders
 from runner.errors import Problem
@@ -36,6 +37,7 @@ def between_keys(config: schema.Config) -> Iterator[Problem]:
             yield from _judge(name, judge, config)
         yield from _panels(config)
     yield from _endpoints(config)
+    yield from gate_problems(config)
     yield from _rest(config)
 
 
@@ -70,6 +72,8 @@ def _generation(config: schema.Config) -> Iterator[Problem]:
         )
     if generator.kind == "extractive" and config.retriever.kind == "none":
         yield Problem("generator.kind", "extractive takes its answer from the context, and retriever.kind is none")
+    if generator.kind in schema.APPLICATIONS:
+        yield from _application(config)
     if generator.kind == "model":
         if not generator.model.strip():
             yield Problem("generator.model", "is not set", "write generator.model=NAME, as its server calls it")
@@ -77,6 +81,36 @@ def _generation(config: schema.Config) -> Iterator[Problem]:
             yield Problem("prompt.user", "does not hold {question}", "the generator would never see the question")
         if config.retriever.kind != "none" and "{context}" not in prompt.user + prompt.system:
             yield Problem("prompt.user", "does not hold {context}", "what is retrieved would never reach the generator")
+
+
+def _application(config: schema.Config) -> Iterator[Problem]:
+    generator = config.generator
+    if generator.kind == "callable" and not generator.target:
+        yield Problem("generator.target", "is not set", "write generator.target=my_module:my_function")
+    if generator.kind == "command" and not generator.command:
+        yield Problem("generator.command", "is empty", "write generator.command=[python,my_program.py]")
+    if generator.kind != "http":
+        return
+    if not generator.url:
+        yield Problem("generator.url", "is not set", "write generator.url=http://localhost:8000/answer")
+    elif not re.match(r"^https?://[^\s/]+", generator.url):
+        yield Problem("generator.url", "must be a URL that starts with http:// or https://")
+    texts = list(_texts(generator.request))
+    if not any("{question}" in text for text in texts):
+        yield Problem("generator.request", "does not hold {question}", "the application would never see the question")
+    if config.retriever.kind != "none" and "{contexts}" not in texts:
+        yield Problem(
+            "generator.request", "does not hold {contexts}, so what is retrieved would never reach the application",
+            "choose retriever=none knowledge_base=none, or send the passages: +generator.request.contexts='{contexts}'",
+        )  # fmt: skip
+
+
+def _texts(node: object) -> Iterator[str]:
+    if isinstance(node, str):
+        yield node
+    elif isinstance(node, (dict, list)):
+        for value in node.values() if isinstance(node, dict) else node:
+            yield from _texts(value)
 
 
 def _judge(name: str, judge: schema.Judge, config: schema.Config) -> Iterator[Problem]:
@@ -108,8 +142,9 @@ def _judge(name: str, judge: schema.Judge, config: schema.Config) -> Iterator[Pr
 
 def _inputs_exist(where: str, rubric: schema.Rubric, config: schema.Config) -> Iterator[Problem]:
     fields = config.questions.fields
-    recorded = config.generator.kind == "recorded" and bool(fields.contexts)
-    if "context" in rubric.inputs and config.retriever.kind == "none" and not recorded:
+    generator = config.generator
+    brought = {"recorded": fields.contexts, "http": generator.contexts_path, "callable": True, "command": True}
+    if "context" in rubric.inputs and config.retriever.kind == "none" and not brought.get(generator.kind):
         yield Problem(where, "its rubric needs the context, and retriever.kind is none",
                       "leave this judge out or choose a retriever")  # fmt: skip
     if "reference" in rubric.inputs and not fields.reference:

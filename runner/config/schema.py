@@ -243,6 +243,43 @@ class Controls:
 
 
 @dataclass
+class Threshold:
+    """One number of a run that must not be too low or too high."""
+
+    metric: str = MISSING
+    """As MLflow shows it: grounding/mean, grounding/pass_rate, retrieval/hit_rate_at_3, cost/new_usd, calls/made; and
+    latency/answer_p95_s with any percentile."""
+    at_least: float | None = None
+    at_most: float | None = None
+
+
+@dataclass
+class GateBaseline:
+    """A stored run that no judge may put this one below."""
+
+    run: str | None = None
+    """A job key or a run's name, as `compare` takes it; None: no comparison."""
+    judges: list[str] = field(default_factory=list)
+    """Empty: every judge that scores."""
+    margin: Annotated[float, Ge(0)] = 0.1
+    """A mean lower by up to this does not matter; in units of the judge's scale."""
+    correction: Annotated[str, _choice("holm", "none")] = "holm"
+    """Over all judges and jobs, for calling one worse."""
+
+
+@dataclass
+class Gate:
+    """What a launch must reach to end with exit code 0 instead of 4."""
+
+    thresholds: list[Threshold] = field(default_factory=list)
+    minimum_scored_share: Annotated[float, Ge(0), Le(1)] | None = None
+    """Of the answers each judge can judge, how many it must have scored."""
+    baseline: GateBaseline = field(default_factory=GateBaseline)
+    undecided: Annotated[str, _choice("fail", "pass")] = "fail"
+    """What a check counts for that the data cannot decide."""
+
+
+@dataclass
 class StackDefaults:
     """What a stack suggests to groups that it does not choose itself."""
 
@@ -277,3 +314,4 @@ class Config:
     metadata: dict[str, str] = field(default_factory=dict)
     pair: dict[str, Any] = field(default_factory=dict)
     """A node for paired sweeps: sweep a dict here and interpolate from it."""
+    gate: Gate = field(default_factory=Gate)

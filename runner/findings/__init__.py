@@ -12,6 +12,7 @@ from runner.findings.comparisons import (
     Side,
     Word,
 )
+from runner.findings.gates import GateCheck, GateReport, GateWord
 from runner.findings.sweeps import Optimism, Standing, SweepComparison
 
 __all__ = [
@@ -26,6 +27,9 @@ __all__ = [
     "Denominators",
     "Estimate",
     "FamilyCell",
+    "GateCheck",
+    "GateReport",
+    "GateWord",
     "Interval",
     "Measure",
     "Optimism",

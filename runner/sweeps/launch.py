@@ -14,6 +14,7 @@ from runner.calls.prices import show as dollars
 from runner.config import Job, home
 from runner.errors import ExitCode, RunnerError
 from runner.records import RunStatus
+from runner.sweeps.gating import Gating
 from runner.sweeps.outcome import SweepOutcome
 from runner.sweeps.parents import inherited
 from runner.sweeps.sweep import Sweep
@@ -36,11 +37,12 @@ def run_jobs(jobs: Sequence[Job], *, output_dir: Path, quiet: bool = False) -> S
     from rich.console import Console
 
     belongs_to_another = inherited() is not None
+    gating = Gating.open(jobs, home(), output_dir)
     sweep = Sweep(jobs, home=home(), output_dir=output_dir, console=Console(stderr=True), quiet=quiet)
     with contextlib.suppress(KeyboardInterrupt):
         sweep.prepare()
         asyncio.run(sweep.run())
-    outcome = sweep.outcome()
+    outcome = gating.judged(sweep.outcome())
     if not belongs_to_another:
         remember(outcome)
     return outcome
@@ -61,7 +63,10 @@ def exit_code(outcome: SweepOutcome) -> ExitCode:
     """The exit code of a launch that got past its checks."""
     if outcome.stopped_by and outcome.result.status is RunStatus.INTERRUPTED:
         return ExitCode.INCOMPLETE
-    return EXIT_CODES[outcome.result.status]
+    code = EXIT_CODES[outcome.result.status]
+    if code is ExitCode.DONE and outcome.gate is not None and not outcome.gate.passed:
+        return ExitCode.GATE_FAILED
+    return code
 
 
 def show(outcome: SweepOutcome) -> None:
@@ -82,6 +87,8 @@ def show(outcome: SweepOutcome) -> None:
     for sentence in (outcome.stopped_by, *outcome.notes):
         if sentence:
             console.print(Text(sentence))
+    if outcome.gate is not None:
+        console.print(Text(plain(outcome.gate.sentence)))
     if outcome.plan is not None:
         console.print(Text(plan_against_actual(outcome)))
     folders = list(outcome.folders.values())

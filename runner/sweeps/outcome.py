@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.findings import SweepComparison
+from runner.findings import GateReport, SweepComparison
 from runner.records import RunResult, RunStatus, RunSummary, SweepResult
 from runner.sweeps.comparisons import sweep_comparisons
 from runner.sweeps.figures import summarised
@@ -29,6 +29,8 @@ class SweepOutcome:
     """What all jobs together were planned to ask for; ``None`` where no model is paid for."""
     comparisons: tuple[SweepComparison, ...] = ()
     """One a judge; empty for a single job, and until the sweep has ended."""
+    gate: GateReport | None = None
+    """``None`` where no gate was asked for, or the sweep was interrupted."""
 
 
 def outcome_of(result: SweepResult) -> SweepOutcome:
