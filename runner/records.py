@@ -43,6 +43,8 @@ class Reason(StrEnum):
     NO_METADATA = "no_metadata"
     ABSTAINED = "abstained"
     """The answer only says that there is none, and this judge looks at statements."""
+    APPLICATION = "application"
+    """The user's own application raised an error or ended with an exit code other than 0."""
 
 
 def http_reason(status: int) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import secrets
 import uuid
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,13 +20,14 @@ from runner.calls.deadlines import clock
 from runner.calls.history import History, history
 from runner.calls.keys import call_key
 from runner.calls.ledger import final_attempt
+from runner.calls.prices import Priced, price
 from runner.calls.replies import Reading, parsed, read_reply
 from runner.calls.requests import ChatRequest, ModelEndpoint, Reply
 from runner.calls.totals import Spent
 from runner.calls.tries import Rules
 from runner.calls.wires import Address, SdkWire, api_key
 from runner.config.schema import Budget, Calls, Endpoint, Price
-from runner.records import Call
+from runner.records import Call, Usage
 
 if TYPE_CHECKING:
     import httpx
@@ -172,6 +174,22 @@ class Door:
             transport = self._transports[base_url] = PooledTransport(base_url)
             self._exits.push_async_callback(transport.aclose)
         return transport
+
+    # --- for a user's own application ----------------------------------------------------------------------------
+
+    def closes_with(self, close: Callable[[], Awaitable[object]]) -> None:
+        """Await this when the door is closed, after what is under way has ended."""
+        self._exits.push_async_callback(close)
+
+    def redacted(self, text: str, *secrets_of_caller: str) -> str:
+        """The text without the keys that this door knows, and without these from now on."""
+        for secret in secrets_of_caller:
+            self._core.redactor.learn(secret)
+        return self._core.redactor.text(text)
+
+    def priced(self, provider: str, model: str, usage: Usage) -> Priced:
+        """What this usage costs now by the prices of this door."""
+        return price(provider, model, usage, at=datetime.now(UTC), overrides=self._core.rules.overrides)
 
     # --- looking -------------------------------------------------------------------------------------------------
 

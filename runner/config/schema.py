@@ -126,12 +126,37 @@ class Prompt:
 
 @dataclass
 class Generator:
-    kind: Annotated[str, _choice("model", "extractive", "recorded", "none")] = "model"
+    kind: Annotated[str, _choice("model", "extractive", "recorded", "none", "callable", "http", "command")] = "model"
     model: str = "gpt-4o-mini"
     endpoint: Endpoint = field(default_factory=Endpoint)
     temperature: Annotated[float, Ge(0), Le(2)] | None = 0.0
     """None: not sent."""
     max_tokens: Annotated[int, Ge(1)] = 400
+    target: str = ""
+    """For kind callable: module:function, a module of yours in the working directory or an installed one."""
+    url: str = ""
+    """For kind http: where the question is posted."""
+    request: dict[str, Any] = field(default_factory=dict)
+    """For kind http: the JSON body. {question} and {id} are put in where texts hold them; a text that is nothing but
+    {settings} or {contexts} becomes that object or list."""
+    headers_env: dict[str, str] = field(default_factory=dict)
+    """For kind http: header → name of the environment variable that holds its whole value."""
+    answer_path: str = "answer"
+    """For kind http: where the answer stands in the reply, such as data.answer; empty: the whole reply is it."""
+    contexts_path: str | None = None
+    """For kind http: where the passages stand, such as docs.*.text; None: the application returns none."""
+    usage_path: str | None = None
+    """For kind http: where an object stands with model, input_tokens and output_tokens, or cost_usd."""
+    command: list[str] = field(default_factory=list)
+    """For kind command: program and arguments, not a shell line. JSON on its standard input and output."""
+    settings: dict[str, Any] = field(default_factory=dict)
+    """For kinds callable, http and command: handed to the application as it is; sweep over what stands here."""
+    timeout_s: Annotated[float, Gt(0)] | None = None
+    """For kinds callable, http and command: seconds for one answer; None: calls.attempt_timeout_s."""
+
+
+APPLICATIONS = ("callable", "http", "command")
+"""The kinds of generator that are the user's own application."""
 
 
 @dataclass

@@ -24,7 +24,7 @@ from runner.records import (
 )
 
 _DIGITS = 12
-_WITHOUT_MODEL = ("extractive", "evidence", "recorded", "none")
+_WITHOUT_MODEL = ("extractive", "evidence", "recorded", "none", "callable", "http", "command")
 
 
 def stats_json(run: RunResult, summary: RunSummary) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def _choice(run: RunResult, node: str) -> str:
     kind = str(run.choices.get(f"{node}.kind", "model"))
     return (
         str(run.choices.get(f"{node}.model", ""))
-        if kind not in ("extractive", "evidence", "recorded", "none")
+        if kind not in _WITHOUT_MODEL
         else kind
     )
 

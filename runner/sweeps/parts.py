@@ -19,7 +19,7 @@ from runner.config import Job
 from runner.config.schema import Chunking, Config
 from runner.errors import ConfigurationError, Problem
 from runner.evaluation import Pipeline, QuestionRetriever, Retrieval
-from runner.generation import open_generator
+from runner.generation import AnswerGenerator, open_generator
 from runner.judging import check_versions, open_judge, panel_problems
 from runner.knowledge import (
     Retriever,
@@ -134,7 +134,7 @@ class Parts:
             raise ConfigurationError(list(found.values()))
 
     def _opening_problems(self, config: Config) -> list[Problem]:
-        opening: list[Callable[[], object]] = [lambda: open_generator(config.generator, config.prompt, self._door)]
+        opening: list[Callable[[], object]] = [lambda: self._generator(config)]
         for name, judge in config.judges.items():
             opening.append(partial(open_judge, name, judge, self._door))
         if self._needs_embedder(config):
@@ -156,7 +156,7 @@ class Parts:
         return self._pipeline(job.config, _NoRetriever())
 
     def _pipeline(self, config: Config, retriever: QuestionRetriever) -> Pipeline:
-        generator = open_generator(config.generator, config.prompt, self._door)
+        generator = self._generator(config)
         judges = {name: open_judge(name, judge, self._door) for name, judge in config.judges.items()}
         return Pipeline(
             questions=self._data.questions(config),
@@ -169,6 +169,10 @@ class Parts:
             question_deadline_s=config.calls.question_deadline_s,
             retry_failed=config.calls.retry_failed,
         )
+
+    def _generator(self, config: Config) -> AnswerGenerator | None:
+        retrieves = config.retriever.kind != "none"
+        return open_generator(config.generator, config.prompt, self._door, config.calls, retrieves=retrieves)
 
     async def _retriever(self, config: Config) -> QuestionRetriever:
         settings = dataclasses.replace(config.retriever, top_k=1)

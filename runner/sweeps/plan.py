@@ -178,6 +178,8 @@ class _Planner:
         self, pipeline: Pipeline, question: Question, retrieved: tuple[Retrieved, ...]
     ) -> Answer | None:
         assert pipeline.generator is not None
+        if getattr(pipeline.generator, "own_application", False):
+            return None
         try:
             return await pipeline.generator.answer(question, retrieved)
         except NotInLedger:

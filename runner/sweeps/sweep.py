@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from runner.calls import Door, open_door
 from runner.config import Job, choices
-from runner.config.schema import Endpoint
+from runner.config.schema import APPLICATIONS, Endpoint
 from runner.errors import (
     BudgetReached,
     ConfigurationError,
@@ -184,6 +184,7 @@ class Sweep:
     def _places(self) -> int:
         """How many questions may be under way together."""
         local = all(endpoint.provider == "embedded" for endpoint in self._endpoints())
+        local = local and not any(job.config.generator.kind in APPLICATIONS for job in self._jobs)
         return QUESTIONS_PER_CALL * (1 if local else self._jobs[0].config.calls.concurrency)
 
     def _endpoints(self) -> list[Endpoint]:
@@ -231,7 +232,7 @@ class Sweep:
             self._stopped_by = self._stopped_by or stopped
             status, reason = RunStatus.FAILED, str(stopped)
         except asyncio.CancelledError:
-            status, reason = RunStatus.INTERRUPTED, "interrupted; the same command goes on from here"
+            status, reason = RunStatus.INTERRUPTED, "what is finished is kept; the same command goes on from here"
             raise
         except Exception as error:
             logger.exception("job %s", job.name)

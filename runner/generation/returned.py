@@ -1,0 +1,140 @@
+"""What a user's own application returns: an answer, perhaps with contexts and usage, or a reason why it is unusable."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING, Any
+
+from runner.records import Call, Reason, Stage, Usage
+
+if TYPE_CHECKING:
+    from runner.calls import Door
+
+_SHAPE = "a text, or an object with answer and perhaps contexts (a list of texts) and usage"
+
+
+class Unusable(Exception):
+    """What was returned is no answer; the text goes on after the application's name."""
+
+    def __init__(self, reason: str, text: str) -> None:
+        super().__init__(text)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """An answer of an application."""
+
+    text: str
+    contexts: tuple[str, ...] | None
+    """``None``: it returned none, not even an empty list."""
+    usage: Mapping[str, Any] | None
+    seconds: float
+
+
+def read(told: Any, seconds: float) -> Returned:
+    """What an application returned, checked. Raises Unusable (malformed, empty)."""
+    if isinstance(told, str):
+        told = {"answer": told}
+    if not isinstance(told, Mapping):
+        raise Unusable(Reason.MALFORMED, f"returned {_kind(told)} instead of {_SHAPE}")
+    if "answer" not in told:
+        keys = ", ".join(str(key) for key in list(told)[:8]) or "nothing"
+        raise Unusable(Reason.MALFORMED, f"returned no answer (there is: {keys}); it must be {_SHAPE}")
+    text, contexts, usage = told["answer"], told.get("contexts"), told.get("usage")
+    if not isinstance(text, str):
+        raise Unusable(Reason.MALFORMED, f"returned {_kind(text)} as the answer instead of a text")
+    if not text.strip():
+        raise Unusable(Reason.EMPTY, "returned an empty answer")
+    if contexts is not None:
+        if isinstance(contexts, str) or not isinstance(contexts, Sequence):
+            raise Unusable(Reason.MALFORMED, f"returned {_kind(contexts)} as contexts instead of a list of texts")
+        wrong = next((item for item in contexts if not isinstance(item, str)), None)
+        if wrong is not None:
+            raise Unusable(Reason.MALFORMED, f"returned {_kind(wrong)} among the contexts instead of a text")
+    if usage is not None and not isinstance(usage, Mapping):
+        raise Unusable(Reason.MALFORMED, f"returned {_kind(usage)} as usage instead of an object")
+    _usage(usage or {})
+    return Returned(text.strip(), None if contexts is None else tuple(contexts), usage, seconds)
+
+
+def reported_call(usage: Mapping[str, Any] | None, model: str, door: Door, seconds: float) -> tuple[Call, ...]:
+    """The usage that an application reports itself, as a call that the ledger does not hold: none where it is silent.
+
+    ``cost_usd`` wins over the price of its tokens. What it asked through our client is counted already and must not
+    be reported.
+    """
+    if not usage:
+        return ()
+    tokens, own_cost = _usage(usage)
+    name = str(usage.get("model") or model)
+    priced = door.priced("openai", name, tokens)
+    cost = priced.total_cost if own_cost is None else own_cost
+    return (
+        Call(
+            key="",
+            stage=Stage.GENERATE,
+            model=name,
+            provider="application",
+            status="ok",
+            from_ledger=False,
+            usage=tokens,
+            input_cost=priced.input_cost if own_cost is None else own_cost,
+            output_cost=priced.output_cost if own_cost is None else Decimal(0),
+            total_cost=cost,
+            new_cost=cost,
+            latency_s=seconds,
+            attempts=1,
+            started_at=(datetime.now(UTC) - timedelta(seconds=seconds)).isoformat(timespec="milliseconds"),
+        ),
+    )
+
+
+def _usage(usage: Mapping[str, Any]) -> tuple[Usage, Decimal | None]:
+    def count(*names: str) -> int:
+        value = next((usage[name] for name in names if usage.get(name) is not None), 0)
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            raise Unusable(Reason.MALFORMED, f"returned {names[0]}={value!r} in usage instead of a count of tokens")
+        return value
+
+    cost = usage.get("cost_usd")
+    try:
+        money = None if cost is None else Decimal(str(cost))
+    except InvalidOperation:
+        money = Decimal("NaN")
+    if money is not None and not (money.is_finite() and money >= 0):
+        raise Unusable(Reason.MALFORMED, f"returned cost_usd={cost!r} in usage instead of US dollars")
+    tokens = Usage(count("input_tokens", "prompt_tokens"), count("output_tokens", "completion_tokens"))
+    return tokens, money
+
+
+def _kind(value: object) -> str:
+    names = {type(None): "nothing (None)", list: "a list", dict: "an object", str: "a text", bool: "true or false"}
+    return names.get(type(value), f"a value of type {type(value).__name__}")
+
+
+def select(value: Any, path: str) -> Any:
+    """What stands at a path such as ``data.answer``, ``choices.0.text`` or ``docs.*.text`` (a list of all).
+
+    Raises Unusable (malformed) that says how far the path led.
+    """
+    return _select(value, [part for part in path.split(".") if part], ())
+
+
+def _select(value: Any, parts: Sequence[str], done: tuple[str, ...]) -> Any:
+    if not parts:
+        return value
+    part, rest, here = parts[0], parts[1:], (*done, parts[0])
+    if part == "*" and isinstance(value, (list, Mapping)):
+        items = value if isinstance(value, list) else list(value.values())
+        return [_select(item, rest, here) for item in items]
+    if isinstance(value, Mapping) and part in value:
+        return _select(value[part], rest, here)
+    if isinstance(value, list) and part.isdecimal() and int(part) < len(value):
+        return _select(value[int(part)], rest, here)
+    there = ", ".join(str(key) for key in list(value)[:8]) if isinstance(value, Mapping) else _kind(value)
+    place = ".".join(done) or "the reply"
+    raise Unusable(Reason.MALFORMED, f"returned nothing at {'.'.join(here)} ({place} holds: {there or 'nothing'})")
