@@ -109,5 +109,8 @@ class Core:
         return asyncio.run_coroutine_threadsafe(work, self.loop).result()
 
     async def close(self) -> None:
-        await self._flights.finish(CLOSING_GRACE_S)
-        await asyncio.to_thread(self.ledger.close)
+        """Let what is on the wire land, end the rest, close the ledger; also when hurried by a second Ctrl-C."""
+        try:
+            await self._flights.finish(CLOSING_GRACE_S)
+        finally:
+            self.ledger.close()
