@@ -25,7 +25,7 @@ ConfigStore.instance().store(
 )
 
 
-class SharedLauncher(Launcher):
+class SharedLauncher(Launcher):  # type: ignore[misc]  # Hydra is not followed by the type checker
     """Forwards to ``runner.sweeps.launcher``, which composes, checks and runs all jobs together."""
 
     def __init__(self) -> None:
