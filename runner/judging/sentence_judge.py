@@ -1,10 +1,10 @@
 """``scoring: sentences``: small models judge by yes or no, one statement at a time, and are believed by probability.
 
 Asked for a verdict on a scale a model of 1.5 billion parameters ranks answers no better than chance; the probability
-that it gives to "yes" for one statement against one passage ranks them well (platform measurements: AUC 0.47 against
-0.94). So grounding is the lowest P(yes) over the answer's statements, times what the evidence says of the same
-statement; rubrics without a context ask once about the whole answer. The rationale is made of these numbers: what
-such a model writes as its reason is not to be trusted.
+that it gives to "yes" for one statement against one passage ranks them well (areas under the curve on the same
+answers: 0.47 and 0.94). So grounding is the lowest P(yes) over the answer's statements, times what the evidence says
+of the same statement; topicality is the lowest P(yes) alone; a reference is compared with the whole answer. The
+rationale is made of these numbers: what such a model writes as its reason is not to be trusted.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from runner.calls import calling
 from runner.calls.requests import ChatRequest, Reply, TokenChoice
 from runner.config.schema import Judge
-from runner.judging import yes_no
+from runner.judging import evidence, yes_no
 from runner.judging.combining import combine_verdicts, not_applicable
 from runner.judging.inputs import Inputs, Missing, gather
 from runner.judging.model_judge import check_log_probabilities, side_by_side
@@ -39,10 +39,14 @@ LEAST_MASS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One yes-or-no question to the model, and the statement it is about."""
+    """One yes-or-no question to the model, and the part of the answer it is about."""
 
     request: ChatRequest
-    support: Support | None = None
+    part: str
+    evidence: float = 1.0
+    """The share that P(yes) is multiplied by."""
+    explanation: str = ""
+    """What the evidence found, in a few words."""
 
 
 class SentenceJudge:
@@ -103,13 +107,27 @@ class SentenceJudge:
         texts = inputs.texts
         question, answer = texts.get("question", ""), texts.get("answer", "")
         if inputs.passages:
-            supports = [support(each, question, inputs.passages) for each in stating_sentences(answer)]
             return [
-                Ask(self._request(yes_no.statement(each.statement, question, each.passage)), each) for each in supports
+                self._about(support(each, question, inputs.passages), question) for each in stating_sentences(answer)
             ]
         if "reference" in texts:
-            return [Ask(self._request(yes_no.match(question, texts["reference"], answer)))]
-        return [Ask(self._request(yes_no.whole(self._judge.rubric, texts)))]
+            found = evidence.reference(question, texts["reference"], answer)
+            # Only half of it counts: a right answer in other words has little evidence, a wrong one has none.
+            return [
+                Ask(
+                    self._request(yes_no.match(question, texts["reference"], answer)),
+                    answer,
+                    min(1.0, 0.5 + found.share),
+                )
+            ]
+        if yes_no.asks_by_statement(self._judge.rubric, texts):
+            parts = stating_sentences(answer) or (answer,)
+            return [Ask(self._request(yes_no.reply(question, part)), part) for part in parts]
+        return [Ask(self._request(yes_no.whole(self._judge.rubric, texts)), answer)]
+
+    def _about(self, found: Support, question: str) -> Ask:
+        messages = yes_no.statement(found.statement, question, found.passage)
+        return Ask(self._request(messages), found.statement, found.share, found.explanation)
 
     def _request(self, messages: yes_no.Messages) -> ChatRequest:
         return ChatRequest(
@@ -136,31 +154,28 @@ class SentenceJudge:
             model = self._judge.model
             detail = f"{model} gave no probability to yes or no (scoring=sentences needs log probabilities)"
             return replace(verdict, reason=Reason.MALFORMED, detail=detail)
-        share, reasoning = self._weigh(inputs, asks, [each for each in shares if each is not None])
+        share, reasoning = self._weigh(asks, [each for each in shares if each is not None])
         return self._scored(inputs, share, reasoning, verdict)
+
+    def _pass_share(self, inputs: Inputs) -> float:
+        by_statement = bool(inputs.passages) or yes_no.asks_by_statement(self._judge.rubric, inputs.texts)
+        return STATEMENT_PASS_SHARE if by_statement else WHOLE_PASS_SHARE
 
     def _scored(self, inputs: Inputs, share: float, reasoning: str, verdict: Verdict) -> Verdict:
         scale = self._judge.rubric.scale
-        value = from_share(scale, share, STATEMENT_PASS_SHARE if inputs.passages else WHOLE_PASS_SHARE)
+        value = from_share(scale, share, self._pass_share(inputs))
         return replace(
             verdict, status=VerdictStatus.SCORED, score=value, label=label_of(scale, value), reasoning=reasoning
         )
 
     @staticmethod
-    def _weigh(inputs: Inputs, asks: list[Ask], shares: list[float]) -> tuple[float, str]:
-        if not inputs.passages:
-            return shares[0], f"P(yes) {shares[0]:.2f}."
-        worst: tuple[float, str] | None = None
-        for ask, yes in zip(asks, shares, strict=True):
-            if ask.support is None:
-                continue
-            share = yes * ask.support.share
-            why = f"; {ask.support.explanation}" if ask.support.explanation else ""
-            numbers = f"P(yes) {yes:.2f}, evidence {ask.support.share:.2f}{why}"
-            text = f'Weakest statement: "{ask.support.statement}" ({numbers}).'
-            if worst is None or share < worst[0]:
-                worst = share, text
-        return worst or (0.0, "")
+    def _weigh(asks: list[Ask], shares: list[float]) -> tuple[float, str]:
+        """The lowest P(yes) times evidence, and what it was found at."""
+        weakest, yes = min(zip(asks, shares, strict=True), key=lambda each: each[1] * each[0].evidence)
+        numbers = f"P(yes) {yes:.2f}" + (f", evidence {weakest.evidence:.2f}" if weakest.evidence != 1.0 else "")
+        why = f"; {weakest.explanation}" if weakest.explanation else ""
+        where = f'Weakest statement: "{weakest.part}"' if len(asks) > 1 or weakest.explanation else f'"{weakest.part}"'
+        return yes * weakest.evidence, f"{where} ({numbers}{why})."
 
 
 def refusals_compared(inputs: Inputs) -> tuple[float, str] | None:

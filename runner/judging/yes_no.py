@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
 from runner.config.schema import Rubric
@@ -18,14 +19,18 @@ ALTERNATIVES = 20
 
 
 _EXAMINER = "You check statements against a passage. Answer with one word: yes or no."
-_LISTENER = (
-    "You check whether an answer is about its question. Whether it is true does not matter. "
-    "Answer with one word: yes or no."
-)
 _GRADER = "You grade answers. Answer with one word: yes or no."
+_LISTENER = "You check whether a reply answers a question. Answer with one word: yes or no."
 _COMPARER = "You compare texts. Answer with one word: yes or no."
+_ABOUT_THE_QUESTION = ("topicality", "relevance")
+"""Ids of the rubrics whose question was measured; others are asked about by their description."""
 
 Messages = tuple[Mapping[str, str], ...]
+
+
+def one_line(text: str) -> str:
+    """The text in quotes on one line, its own quotes escaped: it can neither end nor look like a part of the form."""
+    return json.dumps(" ".join(neutral(text).split()), ensure_ascii=False)
 
 
 def _messages(system: str, user: str) -> Messages:
@@ -38,9 +43,9 @@ def statement(sentence: str, question: str, passage: str) -> Messages:
     The question is left out (with it the order of statements gets worse) unless the statement cannot be understood
     without it: "Yes.", "January 15.". The passage comes first, so that statements about it share the server's cache.
     """
-    said = neutral(sentence)
+    said = " ".join(neutral(sentence).split())
     if len(content_words(sentence)) < LEAST_WORDS:
-        said = f'The answer to the question "{neutral(question)}" is: {said}'
+        said = f"The answer to the question {one_line(question)} is: {said}"
     return _messages(
         _EXAMINER,
         f"Passage:\n{neutral(passage)}\n\nStatement: {said}\n\n"
@@ -56,22 +61,31 @@ def match(question: str, reference: str, answer: str) -> Messages:
     """
     return _messages(
         _GRADER,
-        f"Question: {neutral(question)}\nCorrect answer: {neutral(reference)}\n"
-        f"Student's answer: {neutral(answer)}\n\nIs the student's answer correct? Answer yes or no.",
+        f"Question: {one_line(question)}\nCorrect answer: {one_line(reference)}\n"
+        f"Student's answer: {one_line(answer)}\n\nIs the student's answer correct? Answer yes or no.",
+    )
+
+
+def asks_by_statement(rubric: Rubric, texts: Mapping[str, str]) -> bool:
+    """Whether the rubric is about question and answer alone, in which case each statement is asked about."""
+    return set(texts) == {"question", "answer"} and rubric.id in _ABOUT_THE_QUESTION
+
+
+def reply(question: str, sentence: str) -> Messages:
+    """Whether one statement of the answer gives what the question asks for.
+
+    Asked about the whole answer the model lets a lone ":" pass, and anything that is followed by an order to let it
+    pass; asked about each statement, it does not.
+    """
+    return _messages(
+        _LISTENER,
+        f"Question: {neutral(question)}\nReply: {one_line(sentence)}\n\n"
+        "Does the reply give what the question asks for? Answer yes or no.",
     )
 
 
 def whole(rubric: Rubric, texts: Mapping[str, str]) -> Messages:
-    """Whether the whole answer deals with the question, or, for a rubric with other inputs, has the property.
-
-    Of the wordings tried on 34 cases this one told answers to the question from all others (AUC 1.00, all right at
-    0.5). Without the words about truth, wrong answers about the right document pass.
-    """
-    shown = "\n\n".join(
-        f"{name.removeprefix('metadata.').capitalize()}: {neutral(text)}" for name, text in texts.items()
-    )
-    if set(texts) == {"question", "answer"} and rubric.id in ("topicality", "relevance"):
-        asked = "Does the answer respond directly to what the question asks? Answer yes or no."
-        return _messages(_LISTENER, f"{shown}\n\n{asked}")
-    asked = f"Is the following true? {rubric.description.strip().rstrip('.').capitalize()}. Answer yes or no."
-    return _messages(_COMPARER, f"{shown}\n\n{asked}")
+    """Whether the whole answer has the property that the rubric describes."""
+    asked = f"Is the following true? {rubric.description.strip().rstrip('.').capitalize()}."
+    shown = (f"{name.removeprefix('metadata.').capitalize()}: {one_line(text)}" for name, text in texts.items())
+    return _messages(_COMPARER, "\n\n".join([*shown, f"{asked} Answer yes or no."]))
