@@ -1,6 +1,7 @@
 """What the door costs beside a bare HTTP client on the same work: python -m benchmarks.door [questions] [kills]
 
 400 questions x (1 answer + 2 judges), 200 ms latency, 32 at once, on the fake model server in a process of its own.
+All calls go to one model: the door's limit of calls at once is for each model, and the comparison must be fair.
 Reports ratios: wall over ideal, CPU over that of the bare client. Then the same again from the ledger, and kill -9 at
 random moments. Prints one JSON object.
 """
@@ -28,6 +29,7 @@ from runner.config.schema import Budget, Calls, Endpoint
 
 LATENCY_S = 0.2
 CONCURRENCY = 32
+MODEL = "gpt-4o-mini"
 UNDER_WAY = 64
 """Questions under way together: enough that a place is never empty."""
 WARM_UP = 32
@@ -69,9 +71,9 @@ def requests_of(endpoint: ModelEndpoint, number: int) -> tuple[ChatRequest, Chat
 
     asked = f"{CONTEXT}\nQuestion {number}: when are applications due?"
     return (
-        ask("gpt-4o-mini", asked, None),
-        ask("gpt-4o", f"grounding of {asked}", SCHEMA),
-        ask("gpt-4o", f"topicality of {asked}", SCHEMA),
+        ask(MODEL, asked, None),
+        ask(MODEL, f"grounding of {asked}", SCHEMA),
+        ask(MODEL, f"topicality of {asked}", SCHEMA),
     )
 
 
@@ -118,7 +120,7 @@ async def through_the_door(base_url: str, home: Path, questions: int, cap: float
 
 
 def _endpoint(door: Door, base_url: str) -> ModelEndpoint:
-    return door.endpoint(Endpoint(base_url=base_url), "gpt-4o")
+    return door.endpoint(Endpoint(base_url=base_url), MODEL)
 
 
 def kills(base_url: str, home: Path, count: int, times: int) -> dict[str, int]:
