@@ -45,7 +45,11 @@ VERBS: dict[str, Verb] = {
     "models": Verb("runner.calls.embedded.models_verb:main", "weights of local models: list, pull"),
     "init": Verb("runner.config.init:main", "copy an example to start from into a folder"),
     "ui": Verb("runner.tracking.ui:main", "open the MLflow UI on the local store"),
-    "doctor": Verb("runner.sweeps.doctor:main", "what is installed, reachable and priced"),
+    "doctor": Verb(
+        "runner.sweeps.doctor:main",
+        "what is installed, writable, reachable and priced (--probe: one paid call a model, what it takes)",
+        takes_overrides=True,
+    ),
 }
 
 

@@ -18,6 +18,7 @@ from runner.calls.limits import Limiter, Limiters
 from runner.calls.purse import Purse
 from runner.calls.redaction import Redactor
 from runner.calls.replies import parsed
+from runner.calls.requests import ModelEndpoint
 from runner.calls.retries import Kind, Outcome
 from runner.calls.totals import Totals
 from runner.calls.tries import Result, Rules, Scribe, Try, cost_of, prepare, request_row
@@ -130,8 +131,12 @@ class Attempts:
             flight.on_wire = False
             self._purse.settle(hold, _NOTHING if one.started_at is None else None)
 
+    def refused(self, endpoint: ModelEndpoint, model: str) -> frozenset[str]:
+        """The parameters that this model refuses, as far as that is known by now."""
+        return self._capabilities.refused(endpoint.provider, model, server=endpoint.base_url)
+
     def _refused(self, ask: Ask) -> frozenset[str]:
-        return self._capabilities.refused(ask.endpoint.provider, ask.model, server=ask.endpoint.base_url)
+        return self.refused(ask.endpoint, ask.model)
 
     async def _send(self, one: Try) -> Result:
         ask = one.ask

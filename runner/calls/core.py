@@ -39,7 +39,8 @@ class Core:
         self.redactor = Redactor()
         self.purse = Purse(budget, rules.overrides, self.ledger, rules.sweep, shared=shared)
         self.totals = Totals()
-        self._flights = Attempts(rules, self.ledger, self.purse, self.redactor, self.totals).flights
+        self.attempts = Attempts(rules, self.ledger, self.purse, self.redactor, self.totals)
+        self._flights = self.attempts.flights
         self._asked_again: set[str] = set()
 
     async def call(

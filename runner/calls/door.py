@@ -212,6 +212,10 @@ class Door:
         found = self._core.ledger.find_now(keys)
         return {key for key, attempts in found.items() if final_attempt(attempts) is not None}
 
+    def refused(self, endpoint: ModelEndpoint, model: str) -> frozenset[str]:
+        """The parameters that this model is known to refuse, or was seen to through this door."""
+        return self._core.attempts.refused(endpoint, model)
+
     def history(self) -> Mapping[tuple[str, str], History]:
         """(stage, model) → what its replies have come to so far."""
         return history(self._core.ledger)
