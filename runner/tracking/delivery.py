@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ Operation = dict[str, Any]
 RETRY_PAUSES_S = (0.2, 1.0, 3.0)
 """Waits before an operation is tried again; a busy SQLite file has had its own twenty seconds by then."""
 MAX_PROBLEMS = 20
-_OUR_FAULT = {"INVALID_PARAMETER_VALUE", "RESOURCE_DOES_NOT_EXIST", "RESOURCE_ALREADY_EXISTS", "BAD_REQUEST"}
+_NO_RETRY = {"INVALID_PARAMETER_VALUE", "RESOURCE_DOES_NOT_EXIST", "RESOURCE_ALREADY_EXISTS", "BAD_REQUEST"}
 """MLflow's codes for what no retry mends."""
 
 logger = logging.getLogger(__name__)
@@ -31,12 +31,13 @@ class Delivery:
         self._sink = sink
         self._spool = spool
         self._problems: list[str] = []
+        self._lost = False
         self.traces_written = 0
 
     @property
     def spooling(self) -> bool:
         """Whether the store was lost; then everything after it waits on disk, so that the order stays."""
-        return self._spool.count > 0
+        return self._lost
 
     @property
     def spooled(self) -> int:
@@ -61,13 +62,13 @@ class Delivery:
         for operation in operations:
             self.deliver(operation)
 
-    def deliver_traces(self, drafts: Sequence[dict[str, Any]]) -> None:
+    def deliver_traces(self, drafts: Sequence[dict[str, Any]], between: Callable[[], None] = lambda: None) -> None:
         """Write traces. Where a chunk fails, one by one: one bad record must not take the others with it."""
         if not drafts:
             return
         if not self.spooling:
             try:
-                self._sink.write_traces(drafts)
+                self._sink.write_traces(drafts, between)
             except Exception as problem:
                 logger.warning("a chunk of %d traces failed: %s", len(drafts), problem)
             else:
@@ -89,8 +90,8 @@ class Delivery:
                 made = self._sink.apply(operation)
             except Exception as problem:
                 logger.warning("%s failed", operation["op"], exc_info=True)
-                if getattr(problem, "error_code", "") in _OUR_FAULT or isinstance(problem, FileNotFoundError):
-                    self.note(f"MLflow refused {_name(operation)}: {first_line(problem)}")
+                if is_hopeless(problem):
+                    self.note(f"MLflow refused {name_of(operation)}: {first_line(problem)}")
                     return True, operation.get("placeholder")
                 last = problem
             else:
@@ -100,9 +101,10 @@ class Delivery:
             if pause is None or not self._store.is_alive():
                 break
             time.sleep(pause)
+        self._lost = True
         self.note(
-            f"the tracking store was lost while writing {_name(operation)} ({first_line(last)}); what came after waits "
-            "in the home: `runner report --sync` writes it when the store is back"
+            f"the tracking store was lost while writing {name_of(operation)} ({first_line(last)}); what came after "
+            "waits in the home: `runner report --sync` writes it when the store is back"
         )
         return False, None
 
@@ -110,10 +112,16 @@ class Delivery:
         try:
             self._spool.append(operation)
         except OSError as problem:
-            self.note(f"{_name(operation)} could be written neither to MLflow nor to the spool: {problem}")
+            self.note(f"{name_of(operation)} could be written neither to MLflow nor to the spool: {problem}")
 
 
-def _name(operation: Operation) -> str:
+def is_hopeless(problem: Exception) -> bool:
+    """Whether trying again cannot help: the store refuses it, or a file to copy is gone."""
+    return getattr(problem, "error_code", "") in _NO_RETRY or isinstance(problem, FileNotFoundError)
+
+
+def name_of(operation: Operation) -> str:
+    """What an operation writes, as it is said to the user."""
     if operation["op"] == "traces":
         return f"the trace of question {operation['drafts'][0]['question_id']}"
     if operation["op"] in {"text", "file"}:

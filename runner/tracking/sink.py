@@ -146,11 +146,15 @@ class Sink:
     def _traces(self, operation: Operation) -> None:
         self.write_traces(operation["drafts"])
 
-    def write_traces(self, drafts: Sequence[Mapping[str, Any]]) -> None:
-        """Trace first, spans after: the other way round MLflow does everything twice."""
+    def write_traces(self, drafts: Sequence[Mapping[str, Any]], between: Callable[[], None] = lambda: None) -> None:
+        """Trace first, spans after: the other way round MLflow does everything twice.
+
+        ``between`` is called before each trace, so that somebody who waits for a run id does not wait for all traces.
+        """
         for start in range(0, len(drafts), SPAN_CHUNK):
             chunk = drafts[start : start + SPAN_CHUNK]
             for draft in chunk:
+                between()
                 self._tracing.start_trace(trace_info_from_draft(draft, self._store.experiment_id))
             spans = [span_from_draft(draft["trace_id"], span) for draft in chunk for span in draft["spans"]]
             self._tracing.log_spans(self._store.experiment_id, spans)

@@ -7,9 +7,12 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from runner.tracking import text as t
+
+if TYPE_CHECKING:
+    from filelock import FileLock
 
 Operation = dict[str, Any]
 PLACEHOLDER = "spooled-"
@@ -24,6 +27,7 @@ class Spool:
         self._path = self._folder / f"{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}.jsonl"
         self._head = {"uri": uri, "experiment": experiment}
         self._count = 0
+        self._lock: FileLock | None = None
 
     @property
     def count(self) -> int:
@@ -39,6 +43,8 @@ class Spool:
         new = not self._path.exists()
         if new:
             self._folder.mkdir(parents=True, exist_ok=True)
+            self._lock = _lock_of(self._path)
+            self._lock.acquire(timeout=0)  # until this process ends: nobody may sync what is still growing
         with self._path.open("a", encoding="utf-8") as file:
             if new:
                 file.write(t.dumps(self._head) + "\n")
@@ -52,9 +58,13 @@ class SpoolFile:
     """One spool file while it is written to the store: remembers how far it came, so that a crash costs nothing."""
 
     def __init__(self, path: Path) -> None:
+        """Raises filelock.Timeout where a launch still writes to it."""
         self.path = path
+        self._lock = _lock_of(path)
+        self._lock.acquire(timeout=0)
         self._progress = path.with_suffix(".progress")
-        lines = path.read_text(encoding="utf-8").splitlines()
+        # Only at line feeds: splitlines() would also cut at the line separators that an answer may hold.
+        lines = path.read_text(encoding="utf-8").rstrip("\n").split("\n")
         head = json.loads(lines[0])
         self.uri: str = head["uri"]
         self.experiment: str = head["experiment"]
@@ -76,7 +86,7 @@ class SpoolFile:
 
     def mark_done(self, operation: Operation, made: Any) -> None:
         """Remember that one more operation is written; ``made``: the id of a run that it created."""
-        if operation["op"] == "create_run":
+        if operation["op"] == "create_run" and made:
             self._runs[operation["placeholder"]] = made
         self._done += 1
         temporary = self._progress.with_suffix(".new")
@@ -87,6 +97,21 @@ class SpoolFile:
         """Everything is written."""
         self.path.unlink(missing_ok=True)
         self._progress.unlink(missing_ok=True)
+        _lock_path(self.path).unlink(missing_ok=True)
+
+    def release(self) -> None:
+        """Let others at the file again."""
+        self._lock.release()
+
+
+def _lock_path(path: Path) -> Path:
+    return path.with_suffix(".lock")
+
+
+def _lock_of(path: Path) -> FileLock:
+    from filelock import FileLock
+
+    return FileLock(_lock_path(path))
 
 
 def with_real_runs(operation: Operation, runs: Mapping[str, str]) -> Operation:

@@ -114,6 +114,11 @@ class Worker:
         except queue.Empty:
             return self._work.get_nowait()
 
+    def _serve_urgent(self) -> None:
+        """Create the runs that somebody waits for, in the middle of other writing."""
+        while not self._urgent.empty() and self._signal.acquire(blocking=False):
+            self._handle(self._urgent.get_nowait())
+
     def _handle(self, message: Message) -> None:
         kind, *rest = message
         if kind == "record":
@@ -165,7 +170,7 @@ class Worker:
             except Exception as problem:  # one strange record must not end the writer
                 logger.exception("question %s", record.question.id)
                 self._delivery.note(f"the trace of question {record.question.id} could not be built: {problem}")
-        self._delivery.deliver_traces(drafts)
+        self._delivery.deliver_traces(drafts, self._serve_urgent)
         if batch:
             self._say("stored", len(batch))
 

@@ -311,6 +311,8 @@ def test_runs_that_a_dead_launch_left_open_are_killed_by_the_next_and_no_others(
 
     other = opened()
     alive = other.start_sweep("faq", "alive", {}, {})
+    other.hand_over(alive)
+    other.close()  # as a launcher does that lets other processes go on
     third = open_tracking(schema.Tracking(kind="mlflow", experiment="another experiment"), store_home)
     third.close()
     found = dict(rows(store_home, "select run_uuid, status from runs"))
