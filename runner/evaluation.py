@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
@@ -60,6 +60,8 @@ class Pipeline:
     """Seconds that one question may take from its first call on."""
     retry_failed: bool = False
     """Ask every stored failure again, not only those that may go away by themselves."""
+    retrieves: bool = True
+    """False with ``retriever=none``: recorded answers, or an application that finds its passages itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,10 +176,18 @@ async def evaluate_question(question: Question, retrieval: Retrieval, pipeline: 
         answer=answer,
         scores=scores,
         retrieval_calls=tuple(retrieval.calls),
-        retrieval_metrics=retrieval_metrics(question, retrieved, pipeline.top_k),
+        retrieval_metrics=retrieval_metrics(question, retrieved, pipeline.top_k) if pipeline.retrieves else {},
         finished_at=now(),
     )
-    return diagnosed(record, pipeline.rubrics)
+    return _diagnosed(record, pipeline)
+
+
+def _diagnosed(record: Record, pipeline: Pipeline) -> Record:
+    if pipeline.retrieves:
+        return diagnosed(record, pipeline.rubrics)
+    # Where nothing was to be retrieved nobody missed the gold documents, and without contexts nobody ignored any.
+    found = diagnosed(replace(record, question=replace(record.question, gold=())), pipeline.rubrics)
+    return replace(found, question=record.question, blame=found.blame if record.answer.contexts else "")
 
 
 async def _gather(coroutines: Iterable[Coroutine[Any, Any, Score]]) -> list[Score]:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import logging
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from runner.config import paths
@@ -63,7 +63,7 @@ def _rows(cfg: Questions, problems: list[Problem]) -> list[Row]:
         problems.append(error.problem)
         return []
     problems.extend(_missing_columns(rows, cfg.fields, found.name))
-    return [] if rows and not any(cfg.fields.text in row.values for row in rows) else rows
+    return [] if rows and not any(_has(row, cfg.fields.text) for row in rows) else rows
 
 
 def _missing_columns(rows: Sequence[Row], fields: QuestionFields, name: str) -> Iterator[Problem]:
@@ -75,23 +75,23 @@ def _missing_columns(rows: Sequence[Row], fields: QuestionFields, name: str) -> 
     for key in ("id", "text", "reference", "gold", "answerable", "answer", "contexts"):
         column = getattr(fields, key)
         needed = key == "text" or column != getattr(default, key)
-        if column is not None and needed and column not in present:
+        if column is not None and needed and column.split(".")[0] not in present and column not in present:
             what = f"has no column {column} (there are: {', '.join(sorted(present))})"
             yield Problem(name, what, f"set questions.fields.{key} to the column that holds it")
     for column in fields.metadata:
-        if column not in present:
+        if column not in present and column.split(".")[0] not in present:
             yield Problem(name, f"has no column {column}", "mend questions.fields.metadata")
 
 
 def _question(row: Row, fields: QuestionFields, problems: list[Problem]) -> tuple[Row, Question] | None:
-    text = as_text(row.values.get(fields.text))
+    text = as_text(_value(row, fields.text))
     if text is None:
         problems.append(Problem(row.where, f"is a question without text ({fields.text} is empty)"))
         return None
     reference = as_text(_value(row, fields.reference))
     gold = _list(_value(row, fields.gold))
     identity = as_text(_value(row, fields.id))
-    if identity is None and fields.id in row.values and _value(row, fields.id) is not None:
+    if identity is None and fields.id is not None and _has(row, fields.id) and _value(row, fields.id) is not None:
         problems.append(Problem(row.where, f"has an id that is neither text nor number ({fields.id})"))
         return None
     answerable = _truth(_value(row, fields.answerable))
@@ -102,9 +102,10 @@ def _question(row: Row, fields: QuestionFields, problems: list[Problem]) -> tupl
         what = f"is marked as not answerable but names gold documents ({', '.join(gold)})"
         problems.append(Problem(row.where, what, "remove one of the two"))
         return None
-    metadata = {name: row.values[name] for name in fields.metadata if row.values.get(name) is not None}
+    metadata = {name: value for name in fields.metadata if (value := _value(row, name)) is not None}
     recorded = _recorded(row, fields)
-    content = json.dumps([text, reference, gold, recorded and recorded.text, metadata], sort_keys=True, default=str)
+    said: Any = recorded and ([recorded.text, recorded.contexts] if recorded.contexts else recorded.text)
+    content = json.dumps([text, reference, gold, said, metadata], sort_keys=True, default=str)
     return row, Question(
         id=identity.strip() if identity else "q-" + hashlib.sha256(content.encode()).hexdigest()[:10],
         text=text.strip(),
@@ -117,7 +118,17 @@ def _question(row: Row, fields: QuestionFields, problems: list[Problem]) -> tupl
 
 
 def _value(row: Row, column: str | None) -> Any:
-    return None if column is None else row.values.get(column)
+    """What stands in a column; in JSON a name with dots leads into objects, unless a key is called just that."""
+    if column is None or column in row.values or "." not in column:
+        return None if column is None else row.values.get(column)
+    value: Any = row.values
+    for part in column.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value
+
+
+def _has(row: Row, column: str) -> bool:
+    return column in row.values or _value(row, column) is not None
 
 
 def _recorded(row: Row, fields: QuestionFields) -> RecordedAnswer | None:

@@ -12,6 +12,7 @@ from runner.errors import ConfigurationError, Problem
 from runner.journal import dump_record
 from runner.records import RunResult, RunStatus, SweepResult
 from runner.report.exports import columns, rows, write_csv
+from runner.report.verdicts import write_verdicts
 from runner.sweeps.outcome import outcome_of
 from runner.sweeps.report_file import report_html
 from runner.sweeps.stored import load
@@ -54,13 +55,22 @@ def frame(runs: Sequence[RunResult]) -> pandas.DataFrame:
     return pandas.DataFrame(list(rows(runs)), columns=columns(runs))
 
 
-def export(sweep: SweepResult, *, html: Path | None = None, csv: Path | None = None, jsonl: Path | None = None) -> None:
+def export(
+    sweep: SweepResult,
+    *,
+    html: Path | None = None,
+    csv: Path | None = None,
+    jsonl: Path | None = None,
+    verdicts: Path | None = None,
+) -> None:
     """Writes the files that are asked for. Raises ConfigurationError where one cannot be written."""
     if html is not None:
         text = report_html(replace(outcome_of(sweep), notes=(STORED,)))
         _write(html, lambda file: file.write(text))
     if csv is not None:
         _write(csv, lambda file: write_csv(sweep.runs, file))
+    if verdicts is not None:
+        _write(verdicts, lambda file: write_verdicts(sweep.runs, file))
     if jsonl is not None:
         _write(jsonl, lambda file: _write_lines(sweep.runs, file))
 

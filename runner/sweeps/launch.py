@@ -27,6 +27,9 @@ EXIT_CODES = {
     RunStatus.INTERRUPTED: ExitCode.INTERRUPTED,
 }
 
+BAD_SHOWN = 10
+"""How many recorded answers that did not pass are shown after a launch, for each judge."""
+
 
 def run_jobs(jobs: Sequence[Job], *, output_dir: Path, quiet: bool = False) -> SweepOutcome:
     """Runs the jobs together and keeps what the sweep was; blocks until all is written.
@@ -76,12 +79,16 @@ def show(outcome: SweepOutcome) -> None:
 
     from runner.report.leaderboard import render_leaderboard
     from runner.report.text import plain
+    from runner.report.verdicts import render_verdicts
     from runner.sweeps.comparisons import verdict_lines
 
     console = Console()
     result = outcome.result
     if result.runs:
         console.print(render_leaderboard([(run, outcome.summaries[run.job_key]) for run in result.runs]))
+    recorded = [run for run in result.runs if run.choices.get("generator.kind") == "recorded"]
+    if recorded:
+        console.print(render_verdicts(recorded, most=BAD_SHOWN))
     for line in verdict_lines(outcome.comparisons):
         console.print(Text(plain(line)))
     for sentence in (outcome.stopped_by, *outcome.notes):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import time
 from pathlib import Path
@@ -11,6 +12,7 @@ from runner.errors import StorageError
 from runner.journal import dump_record
 from runner.records import Record, RunResult
 from runner.report.stats_file import stats_json
+from runner.report.verdicts import write_verdicts
 from runner.sweeps.figures import summarised
 
 LEAST_INTERVAL_S = 1.0
@@ -57,6 +59,10 @@ class RunOutput:
         """Everything once more, at the end."""
         self.write_statistics(result)
         self._replace(self.records_path, b"".join(_line(record) for record in result.records))
+        if self._job.config.generator.kind == "recorded":
+            text = io.StringIO(newline="")
+            write_verdicts([result], text)
+            self._replace(self.folder / "verdicts.csv", text.getvalue().encode("utf-8", "backslashreplace"))
 
     def _replace(self, target: Path, content: bytes) -> None:
         temporary = target.with_suffix(".tmp")

@@ -168,6 +168,7 @@ class Parts:
             rubrics={name: judge.rubric for name, judge in config.judges.items()},
             question_deadline_s=config.calls.question_deadline_s,
             retry_failed=config.calls.retry_failed,
+            retrieves=config.retriever.kind != "none",
         )
 
     def _generator(self, config: Config) -> AnswerGenerator | None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from runner.calls import ChatRequest, Door, open_door, request_key
 from runner.config import Job
+from runner.config.schema import APPLICATIONS
 from runner.errors import ConfigurationError, NotInLedger
 from runner.evaluation import Pipeline, is_final
 from runner.journal import Journal
@@ -23,6 +24,8 @@ from runner.sweeps.plan_totals import UNKNOWN, SweepPlan, Walk, grounds, seconds
 from runner.sweeps.warnings import sweep_warnings
 
 STAND_IN = "The answer is not known before it is made; it will have some sentences like this one. "
+UNKNOWN_PASSAGES = 3
+"""How many passages of an answer's length stand for those that an application will find itself."""
 
 
 async def plan_sweep(
@@ -152,7 +155,7 @@ class _Planner:
                 walk.fewest.extend(estimates)
             return
         keys = " ".join(request_key(request) for request in requests)
-        self._add_unknown(walk.most, judges, question, retrieved, seed=keys)
+        self._add_unknown(walk.most, judges, question, retrieved, seed=keys or f"{self._job.key} {question.id}")
         self._add_unknown(walk.fewest, judges, question, retrieved, seed=question.id)
 
     def _add_unknown(
@@ -167,7 +170,10 @@ class _Planner:
         """The judges' calls about an answer that is not there yet; equal seeds stand for equal answers."""
         length = int(self._job.config.generator.max_tokens * 1.5)
         text = f"[{seed}] " + STAND_IN * max(1, length // len(STAND_IN))
-        answer = Answer(status=AnswerStatus.ANSWERED, text=text, contexts=tuple(r.chunk.text for r in retrieved))
+        contexts = tuple(r.chunk.text for r in retrieved)
+        if not contexts and self._job.config.generator.kind in APPLICATIONS:
+            contexts = (text,) * UNKNOWN_PASSAGES
+        answer = Answer(status=AnswerStatus.ANSWERED, text=text, contexts=contexts)
         for judge in judges:
             for request in judge.requests(question, retrieved, answer):
                 calls.append(

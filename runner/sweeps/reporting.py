@@ -17,15 +17,24 @@ SHOWN = 20
 
 
 def main(argv: Sequence[str]) -> int:
-    """``runner report [NAME ...] [--html|--csv|--jsonl FILE] [--sync]``: the list of sweeps, or those named."""
+    """``runner report [NAME ...] [--verdicts] [--FILE-FORMAT FILE] [--sync]``: the list of sweeps, or those named."""
     parser = argparse.ArgumentParser(prog="runner report", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="a sweep's id, a job key or a run's name")
     parser.add_argument("--sync", action="store_true", help="write to the tracking store what waits on disk for it")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write report.html again")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write one row a question and run")
+    parser.add_argument(
+        "--verdicts", action="store_true", help="counts and shares, and all that did not pass, with why"
+    )
+    parser.add_argument("--verdicts-csv", type=Path, metavar="FILE", help="write question, document, score, reasoning")
     parser.add_argument("--jsonl", type=Path, metavar="FILE", help="write everything, one record a line")
     arguments = parser.parse_args(list(argv))
-    files = {"html": arguments.html, "csv": arguments.csv, "jsonl": arguments.jsonl}
+    files = {
+        "html": arguments.html,
+        "csv": arguments.csv,
+        "jsonl": arguments.jsonl,
+        "verdicts": arguments.verdicts_csv,
+    }
     if arguments.sync:
         return _sync()
     if not arguments.names and any(files.values()):
@@ -39,8 +48,12 @@ def main(argv: Sequence[str]) -> int:
     from rich.console import Console
 
     from runner.report.leaderboard import render_leaderboard
+    from runner.report.verdicts import render_verdicts
     from runner.sweeps.figures import summarised
 
+    if arguments.verdicts:
+        Console().print(render_verdicts(sweep.runs))
+        return ExitCode.DONE
     Console().print(render_leaderboard([(run, summarised(run)) for run in sweep.runs]))
     return ExitCode.DONE
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from runner.config import Job
-from runner.config.schema import Config
+from runner.config.schema import APPLICATIONS, Config
 from runner.judging import lint_rubric, rubric_name
 from runner.records import Question
 from runner.statistics.power import design_help
@@ -41,6 +41,11 @@ def job_warnings(config: Config) -> tuple[str, ...]:
                 f"{', '.join(kin)}: judge and generator are of one family ({family(config.generator.model)}), which "
                 "may favour its own style"
             )
+    if config.generator.kind in APPLICATIONS:
+        found.append(
+            f"generator.kind={config.generator.kind}: what your application asks of models, and what that costs, is "
+            "known only when it runs; plan counts the judges alone, as if its answers and passages were long ones"
+        )
     for name, judge in config.judges.items():
         unwise = (problem for problem in lint_rubric(judge.rubric) if problem.severity == "warning")
         found.extend(f"judges.{name}: rubric {rubric_name(judge.rubric)}, {problem}" for problem in unwise)
