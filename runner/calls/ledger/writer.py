@@ -24,9 +24,10 @@ from runner.calls.ledger.owners import RENEW_S, Owner
 from runner.calls.ledger.storage import dont_wait_when_locked, is_locked, make_durable, storage_error, wait_when_locked
 from runner.errors import StorageError
 
-_SLOW_S = 0.003
-"""Commits that take longer than this hold the event loop up more than handing them to a thread does."""
-_FAST_S = 0.0015
+_SLOW_S = 0.010
+"""Commits that take longer than this hold the event loop up more than handing them to a thread does: a thread's takes
+20 ms until it is heard of (measured with a busy loop), the loop's own 5 ms at 1 ms a commit."""
+_FAST_S = 0.005
 _WEIGHT = 0.1
 """Of the latest commit in the average."""
 
