@@ -63,9 +63,7 @@ def test_the_notebook_runs_top_to_bottom_under_a_running_event_loop() -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert (
-        "[sweep] [('top_k=1', 'complete', 10), ('top_k=3', 'complete', 10), ('top_k=5', 'complete', 10)]" in done.stdout
-    )
-    assert "[load] ['top_k=1', 'top_k=3', 'top_k=5']" in done.stdout
-    assert "[again] (10, 'complete')" in done.stdout
-    assert "questions_needed" in done.stdout
+    sweep = "[sweep] [('bm25', 'complete', 30), ('dense', 'complete', 30), ('hybrid', 'complete', 30)]"
+    for shown in (sweep, "[load] ['bm25', 'dense', 'hybrid']", "[again] (30, 'complete')", "questions_needed"):
+        assert shown in done.stdout
+    assert "dense: done, 30 questions" in done.stderr, "progress"
