@@ -168,6 +168,9 @@ def _unknown_key(failure: _Failure, where: str, key: str) -> Problem:
     for part in key.split("."):
         inside = getattr(owner, "__args__", ())
         if inside:
+            if inside[-1] in (str, Any):
+                # A mapping that holds whatever the user puts there, such as generator.settings.
+                return Problem(where, f"there is no {part} in {'.'.join(reached)} yet", f"to add it write +{key}=...")
             options = failure.loader.get_group_options("judge") if reached == ["judges"] else []
             return Problem(where, f"there is no {part} among the {reached[-1]}", did_you_mean(part, options))
         if not hasattr(owner, "__dataclass_fields__"):
