@@ -127,8 +127,10 @@ class Sweep:
         When it is cancelled, every run is closed as interrupted before the cancellation goes on.
         """
         first = self._jobs[0].config
+        # Only processes of one sweep share a cap through the ledger, which costs a write for every call.
+        shared = self._id if self._inherited else None
         async with open_door(
-            first.calls, first.budget, first.prices, home=self._home, metadata=first.metadata, sweep=self._id
+            first.calls, first.budget, first.prices, home=self._home, metadata=first.metadata, sweep=shared
         ) as door:
             parts = Parts(door, self._home, self._data)
             parts.check(self._jobs)

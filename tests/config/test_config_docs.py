@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from runner.cli import VERBS
 from runner.config import compose, shipped_conf
 from runner.config.arguments import parse_arguments
 from runner.config.paths import GROUPS
@@ -19,10 +20,11 @@ DOCUMENTS = [ROOT / "docs/configuration.md", *sorted(shipped_conf().rglob("*.yam
 
 
 def commands(text: str) -> list[list[str]]:
-    """The arguments of every ``python -m runner`` that begins a line, continued lines joined."""
+    """The arguments of every ``python -m runner`` that begins a line and takes overrides, continued lines joined."""
     joined = re.sub(r"\\\n[ #]*", "", text)
     found = re.findall(r"^[#\s]*python -m runner(?: (.*))?$", joined, re.MULTILINE)
-    return [shlex.split(line, comments=True) for line in found]
+    lines = [shlex.split(line, comments=True) for line in found]
+    return [line for line in lines if not (line and line[0] in VERBS and not VERBS[line[0]].takes_overrides)]
 
 
 CASES = [(file, line) for file in DOCUMENTS for line in commands(file.read_text(encoding="utf-8"))]
