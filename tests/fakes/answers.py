@@ -30,7 +30,8 @@ _MARKED = re.compile(
 )
 _LABELS = {
     "passage": "context", "passages": "context", "context": "context", "statement": "answer", "answer": "answer",
-    "reply": "answer", "student's answer": "answer", "correct answer": "reference", "reference": "reference", "question": "question",
+    "reply": "answer", "student's answer": "answer", "correct answer": "reference", "reference": "reference",
+    "question": "question",
 }  # fmt: skip
 _LABEL = re.compile(rf"^({'|'.join(_LABELS)}):[ \t]*\n?", re.IGNORECASE | re.MULTILINE)
 _YES_NO = re.compile(r"\byes\b\W{0,3}(?:or|/)\W{0,3}\bno\b", re.IGNORECASE)
