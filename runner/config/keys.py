@@ -44,6 +44,12 @@ def job_key(config: schema.Config, sources: Mapping[str, str]) -> str:
     for group in ("knowledge_base", "questions"):
         node[group].pop("name")
         node[group].pop("path")
+    # Added later: where they say nothing, keys are what they were.
+    for name in ("fraction", "since", "until"):
+        if node["questions"][name] is None:
+            node["questions"].pop(name)
+    if node["questions"]["fields"]["time"] is None:
+        node["questions"]["fields"].pop("time")
     node["embedder"] = _embedder(node["embedder"], config)
     node["generator"] = _generator(node["generator"])
     if config.generator.kind != "model":
@@ -163,7 +169,7 @@ def choices(config: schema.Config) -> dict[str, Any]:
         "questions.name": config.questions.name,
         "retriever.kind": config.retriever.kind,
     }
-    for key in ("limit", "sample"):
+    for key in ("limit", "sample", "fraction", "since", "until"):
         value = getattr(config.questions, key)
         if value is not None:
             found[f"questions.{key}"] = value

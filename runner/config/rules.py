@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 
 from runner.config import schema
 from runner.config.gate_rules import gate_problems
@@ -31,6 +32,7 @@ _METADATA_LIMITS = (16, 64, 512)
 def between_keys(config: schema.Config) -> Iterator[Problem]:
     """Problems of values that are each in range, but do not go together."""
     yield from _knowledge(config)
+    yield from _questions(config)
     yield from _generation(config)
     if config.generator.kind != "none":
         for name, judge in config.judges.items():
@@ -60,6 +62,22 @@ def _knowledge(config: schema.Config) -> Iterator[Problem]:
         yield Problem("embedder.kind", f"retriever.kind={kind} needs an embedder", "choose embedder=minilm")
     if kind in ("dense", "hybrid") and config.embedder.kind == "openai" and not config.embedder.model.strip():
         yield Problem("embedder.model", "is not set", "write embedder.model=NAME, as its server calls it")
+
+
+def _questions(config: schema.Config) -> Iterator[Problem]:
+    asked = config.questions
+    if asked.sample is not None and asked.fraction is not None:
+        yield Problem("questions.fraction", "is set, and questions.sample too", "keep one of the two")
+    for name in ("since", "until"):
+        value = getattr(asked, name)
+        if value is None:
+            continue
+        if asked.fields.time is None:
+            yield Problem(f"questions.{name}", "is set, and questions.fields.time is not", "name the field of the time")
+        try:
+            datetime.fromisoformat(value)
+        except ValueError:
+            yield Problem(f"questions.{name}", f"{value!r} is not a moment", "write for example 2026-11-01T08:00")
 
 
 def _generation(config: schema.Config) -> Iterator[Problem]:

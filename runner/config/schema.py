@@ -75,6 +75,8 @@ class QuestionFields:
     answer: str | None = None
     contexts: str | None = None
     metadata: list[str] = field(default_factory=list)
+    time: str | None = None
+    """When the question was asked: ISO 8601, or seconds or milliseconds since 1970; needed for since and until."""
 
 
 @dataclass
@@ -89,6 +91,13 @@ class Questions:
     """N questions drawn with `seed`."""
     strata: str | None = None
     """Metadata field over which the sample is spread proportionally."""
+    fraction: Annotated[float, Gt(0), Le(1)] | None = None
+    """Instead of sample: this share of the questions, drawn with `seed`; at least one."""
+    since: str | None = None
+    """Only questions asked at this moment or later (`fields.time`), such as 2026-11-01 or 2026-11-01T08:00+01:00;
+    without a zone it is UTC."""
+    until: str | None = None
+    """Only questions asked before this moment."""
 
 
 @dataclass

@@ -6,14 +6,15 @@ import hashlib
 import json
 import logging
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from runner.config import paths
 from runner.config.schema import QuestionFields, Questions
 from runner.errors import ConfigurationError, Problem
-from runner.knowledge.reading import Row, Unreadable, as_text, read_rows
+from runner.knowledge.reading import Row, Unreadable, as_text, read_rows, value_at
 from runner.knowledge.sampling import draw
+from runner.knowledge.windows import in_window
 from runner.records import Question, RecordedAnswer
 
 _log = logging.getLogger(__name__)
@@ -23,7 +24,8 @@ _FALSE = frozenset({"false", "no", "n", "0"})
 
 
 def load_questions(cfg: Questions, seed: int) -> tuple[Question, ...]:
-    """The questions of a set in the order of its file, after ``sample`` (drawn with ``seed``) and ``limit``.
+    """The questions of a set in the order of its file, after the time window, ``sample`` or ``fraction`` (drawn with
+    ``seed``) and ``limit``.
 
     Rows that repeat an earlier row word for word are left out, with a warning that names them. A row without an
     id column gets an id made from its content, so that a question keeps its id when rows are added above it.
@@ -31,17 +33,20 @@ def load_questions(cfg: Questions, seed: int) -> tuple[Question, ...]:
     """
     problems: list[Problem] = []
     rows = _rows(cfg, problems)
+    rows = in_window(rows, cfg, problems)
     read = [pair for row in rows if (pair := _question(row, cfg.fields, problems)) is not None]
     questions = list(_distinct(read, cfg.name, problems))
     if not questions and not problems:
-        problems.append(Problem("questions.path", f"no question in {cfg.path}"))
+        window = "" if cfg.since is None and cfg.until is None else " was asked between questions.since and until"
+        problems.append(Problem("questions.path", f"no question in {cfg.path}{window}"))
     if cfg.strata and not any(cfg.strata in question.metadata for question in questions):
         remedy = "name one of questions.fields.metadata"
         problems.append(Problem("questions.strata", f"no question has the field {cfg.strata}", remedy))
     if problems:
         raise ConfigurationError(problems)
-    if cfg.sample is not None:
-        questions = draw(questions, cfg.sample, seed, cfg.strata)
+    sample = cfg.sample if cfg.fraction is None else max(1, round(cfg.fraction * len(questions)))
+    if sample is not None:
+        questions = draw(questions, sample, seed, cfg.strata)
     return tuple(questions if cfg.limit is None else questions[: cfg.limit])
 
 
@@ -72,7 +77,7 @@ def _missing_columns(rows: Sequence[Row], fields: QuestionFields, name: str) -> 
         return
     present = {str(column) for row in rows for column in row.values}
     default = QuestionFields()
-    for key in ("id", "text", "reference", "gold", "answerable", "answer", "contexts"):
+    for key in ("id", "text", "reference", "gold", "answerable", "answer", "contexts", "time"):
         column = getattr(fields, key)
         needed = key == "text" or column != getattr(default, key)
         if column is not None and needed and column.split(".")[0] not in present and column not in present:
@@ -84,17 +89,17 @@ def _missing_columns(rows: Sequence[Row], fields: QuestionFields, name: str) -> 
 
 
 def _question(row: Row, fields: QuestionFields, problems: list[Problem]) -> tuple[Row, Question] | None:
-    text = as_text(_value(row, fields.text))
+    text = as_text(value_at(row, fields.text))
     if text is None:
         problems.append(Problem(row.where, f"is a question without text ({fields.text} is empty)"))
         return None
-    reference = as_text(_value(row, fields.reference))
-    gold = _list(_value(row, fields.gold))
-    identity = as_text(_value(row, fields.id))
-    if identity is None and fields.id is not None and _has(row, fields.id) and _value(row, fields.id) is not None:
+    reference = as_text(value_at(row, fields.reference))
+    gold = _list(value_at(row, fields.gold))
+    identity = as_text(value_at(row, fields.id))
+    if identity is None and fields.id is not None and _has(row, fields.id) and value_at(row, fields.id) is not None:
         problems.append(Problem(row.where, f"has an id that is neither text nor number ({fields.id})"))
         return None
-    answerable = _truth(_value(row, fields.answerable))
+    answerable = _truth(value_at(row, fields.answerable))
     if isinstance(answerable, str):
         problems.append(Problem(row.where, f"{fields.answerable} is {answerable!r}", "write true or false"))
         return None
@@ -102,7 +107,7 @@ def _question(row: Row, fields: QuestionFields, problems: list[Problem]) -> tupl
         what = f"is marked as not answerable but names gold documents ({', '.join(gold)})"
         problems.append(Problem(row.where, what, "remove one of the two"))
         return None
-    metadata = {name: value for name in fields.metadata if (value := _value(row, name)) is not None}
+    metadata = {name: value for name in fields.metadata if (value := value_at(row, name)) is not None}
     recorded = _recorded(row, fields)
     said: Any = recorded and ([recorded.text, recorded.contexts] if recorded.contexts else recorded.text)
     content = json.dumps([text, reference, gold, said, metadata], sort_keys=True, default=str)
@@ -117,26 +122,16 @@ def _question(row: Row, fields: QuestionFields, problems: list[Problem]) -> tupl
     )
 
 
-def _value(row: Row, column: str | None) -> Any:
-    """What stands in a column; in JSON a name with dots leads into objects, unless a key is called just that."""
-    if column is None or column in row.values or "." not in column:
-        return None if column is None else row.values.get(column)
-    value: Any = row.values
-    for part in column.split("."):
-        value = value.get(part) if isinstance(value, Mapping) else None
-    return value
-
-
 def _has(row: Row, column: str) -> bool:
-    return column in row.values or _value(row, column) is not None
+    return column in row.values or value_at(row, column) is not None
 
 
 def _recorded(row: Row, fields: QuestionFields) -> RecordedAnswer | None:
     """The recorded answer; an empty JSON string is an answer (an empty one), a blank cell is none."""
-    answer = _value(row, fields.answer)
+    answer = value_at(row, fields.answer)
     if answer is None:
         return None
-    contexts = _value(row, fields.contexts)
+    contexts = value_at(row, fields.contexts)
     if isinstance(contexts, str):
         contexts = _json_list(contexts) or [contexts]
     return RecordedAnswer(str(answer), tuple(str(text) for text in contexts or ()))

@@ -171,3 +171,13 @@ def as_text(value: object) -> str | None:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return str(value)
     return None
+
+
+def value_at(row: Row, column: str | None) -> Any:
+    """What stands in a column; in JSON a name with dots leads into objects, unless a key is called just that."""
+    if column is None or column in row.values or "." not in column:
+        return None if column is None else row.values.get(column)
+    value: Any = row.values
+    for part in column.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value
