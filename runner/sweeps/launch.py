@@ -14,6 +14,7 @@ from runner.calls.prices import show as dollars
 from runner.config import Job, home
 from runner.errors import ExitCode, RunnerError
 from runner.records import RunStatus
+from runner.sweeps.collector import calm_collector
 from runner.sweeps.gating import Gating
 from runner.sweeps.outcome import SweepOutcome
 from runner.sweeps.parents import inherited
@@ -44,7 +45,8 @@ def run_jobs(jobs: Sequence[Job], *, output_dir: Path, quiet: bool = False) -> S
     sweep = Sweep(jobs, home=home(), output_dir=output_dir, console=Console(stderr=True), quiet=quiet)
     with contextlib.suppress(KeyboardInterrupt):
         sweep.prepare()
-        asyncio.run(sweep.run())
+        with calm_collector():
+            asyncio.run(sweep.run())
     outcome = gating.judged(sweep.outcome())
     if not belongs_to_another:
         remember(outcome)

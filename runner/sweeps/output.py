@@ -47,17 +47,20 @@ class RunOutput:
         """Whether enough time has passed to write ``stats.json`` again."""
         return time.monotonic() >= self._next_write
 
-    def write_statistics(self, result: RunResult) -> None:
-        """Replaces ``stats.json`` as a whole, so that a reader never sees half of it."""
+    def write_statistics(self, result: RunResult, *, indent: int | None = None) -> None:
+        """Replaces ``stats.json`` as a whole, so that a reader never sees half of it.
+
+        While a run goes on it is one line: laying it out takes ten times as long.
+        """
         began = time.monotonic()
-        content = json.dumps(stats_json(result, summarised(result)), ensure_ascii=False, indent=2)
+        content = json.dumps(stats_json(result, summarised(result)), ensure_ascii=False, indent=indent)
         self._replace(self.stats_path, content.encode("utf-8"))
         took = time.monotonic() - began
         self._next_write = time.monotonic() + max(LEAST_INTERVAL_S, took / WRITING_SHARE)
 
     def write_all(self, result: RunResult) -> None:
         """Everything once more, at the end."""
-        self.write_statistics(result)
+        self.write_statistics(result, indent=2)
         self._replace(self.records_path, b"".join(_line(record) for record in result.records))
         if self._job.config.generator.kind == "recorded":
             text = io.StringIO(newline="")

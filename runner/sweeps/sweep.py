@@ -23,6 +23,7 @@ from runner.errors import (
 )
 from runner.evaluation import Evaluation, RunIdentity, now
 from runner.findings import SweepComparison
+from runner.importing import load
 from runner.journal import Journal
 from runner.judging import ControlReport
 from runner.records import Record, RunResult, RunStatus, SweepResult
@@ -115,6 +116,9 @@ class Sweep:
         total = asyncio.run(plan_sweep(self._jobs, self._duplicates, self._home, self._data)).total
         if providers != {"embedded"}:
             self._plan = total
+        if total.models:
+            # Half a second that would otherwise count against the first calls' deadlines.
+            load("openai", "runner.calls.http")
         for provider, model in total.models:
             if provider == "embedded":
                 from runner.calls.embedded import pull
