@@ -83,6 +83,10 @@ class Delivery:
         if len(self._problems) < MAX_PROBLEMS and problem not in self._problems:
             self._problems.append(problem)
 
+    def release(self) -> None:
+        """Nothing more will come."""
+        self._spool.release()
+
     def _try(self, operation: Operation) -> tuple[bool, Any]:
         """(whether it is over with, what it made)."""
         for pause in (*RETRY_PAUSES_S, None):

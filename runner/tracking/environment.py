@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import urllib.request
 from collections.abc import MutableMapping
+from urllib.parse import urlsplit
 
 _ALWAYS = {
     # Prices come from the runner; the default would fetch a catalogue from the network while writing.
@@ -22,8 +24,26 @@ _DEFAULTS = {
 }
 
 
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+def answers(address: str, timeout_s: float) -> None:
+    """Ask for ``/health`` of an MLflow server. A proxy is for other machines: loopback never goes through one.
+
+    Raises:
+        OSError: nobody answers, or with an error (``urllib.error.HTTPError``).
+    """
+    local = urlsplit(address).hostname in LOOPBACK
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({} if local else None))
+    with opener.open(f"{address.rstrip('/')}/health", timeout=timeout_s):
+        pass
+
+
 def set_switches(environment: MutableMapping[str, str]) -> None:
     """Write the switches; where the user has set one that is a matter of taste, theirs stays."""
     environment.update(_ALWAYS)
+    for name in ("NO_PROXY", "no_proxy"):
+        listed = [host for host in environment.get(name, "").split(",") if host]
+        environment[name] = ",".join(dict.fromkeys([*listed, *LOOPBACK]))
     for name, value in _DEFAULTS.items():
         environment.setdefault(name, value)

@@ -53,6 +53,11 @@ class Spool:
             os.fsync(file.fileno())
         self._count += 1
 
+    def release(self) -> None:
+        """Nothing more will come: others may sync it."""
+        if self._lock is not None:
+            self._lock.release()
+
 
 class SpoolFile:
     """One spool file while it is written to the store: remembers how far it came, so that a crash costs nothing."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 import urllib.error
-import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ from urllib.parse import urlsplit
 
 from runner.errors import TrackingUnavailable
 from runner.tracking import launch
+from runner.tracking.environment import answers
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -53,13 +53,13 @@ def is_server(uri: str) -> bool:
 def server_problem(uri: str) -> str:
     """Why a tracking server does not answer; empty where it does. At most ``ANSWER_TIMEOUT_S`` seconds."""
     try:
-        with urllib.request.urlopen(f"{uri.rstrip('/')}/health", timeout=ANSWER_TIMEOUT_S):  # noqa: S310
-            return ""
+        answers(uri, ANSWER_TIMEOUT_S)
     except urllib.error.HTTPError as answer:
         # Some proxies guard or lack /health: anything below 500 says that somebody is there.
         return "" if answer.code < 500 else f"HTTP {answer.code}"
     except (OSError, ValueError) as problem:
         return str(getattr(problem, "reason", problem))
+    return ""
 
 
 def check_server(uri: str) -> None:

@@ -11,14 +11,12 @@ import sqlite3
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from runner.config.paths import home as configured_home
 from runner.errors import ExitCode
-from runner.tracking.environment import set_switches
+from runner.tracking.environment import answers, set_switches
 
 HOST = "127.0.0.1"
 DEFAULT_PORT = 5000
@@ -132,10 +130,10 @@ def _landing(home: Path) -> str:
 
 def _answers(address: str) -> bool:
     try:
-        with urllib.request.urlopen(f"{address}/health", timeout=2):  # noqa: S310 - loopback
-            return True
-    except (OSError, urllib.error.URLError):
+        answers(address, 2)
+    except OSError:
         return False
+    return True
 
 
 def _wait_until_it_answers(server: subprocess.Popen[bytes], address: str, log: Path) -> None:

@@ -205,6 +205,7 @@ class Worker:
         self._write_batch()
         for run_id in [*self._runs, *self._parents]:
             self._delivery.deliver_all(operations.end(run_id, RunStatus.INTERRUPTED))
+        self._delivery.release()
 
     def _report(self) -> dict[str, Any]:
         return {

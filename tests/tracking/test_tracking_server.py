@@ -12,7 +12,6 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.request import urlopen
 
 import pytest
 
@@ -20,7 +19,7 @@ from runner.config import schema
 from runner.errors import TrackingUnavailable
 from runner.records import RunStatus
 from runner.tracking import open_tracking, sync_spool
-from runner.tracking.environment import set_switches
+from runner.tracking.environment import answers, set_switches
 from tests.fakes.records import full_record, full_run, full_summary
 from tests.tracking.conftest import rows, start
 
@@ -58,7 +57,8 @@ class Server:
         )
         deadline = time.monotonic() + 100
         while True:
-            with contextlib.suppress(OSError), urlopen(f"{self.uri}/health", timeout=2):
+            with contextlib.suppress(OSError):
+                answers(self.uri, 2)
                 return
             assert time.monotonic() < deadline, "the tracking server did not start"
             time.sleep(0.2)
@@ -88,7 +88,10 @@ def settings(uri: str) -> schema.Tracking:
 
 @pytest.mark.skipif(os.name == "nt", reason="process groups")
 @pytest.mark.timeout(400)
-def test_over_http_then_lost_then_spooled_and_synced(server: Server, tmp_path: Path) -> None:
+def test_over_http_then_lost_then_spooled_and_synced(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")  # a proxy is for other machines
     home = tmp_path / "home"
     tracker = open_tracking(settings(server.uri), home)
     parent = tracker.start_sweep("faq", "s", {}, {"sweep.json": "{}"})
