@@ -176,11 +176,17 @@ def _beside(pair: _Pair, baseline: RunResult, wanted: GateBaseline, p: float | N
 
 
 def _not_inferior_p(found: Comparison, margin: float) -> float:
-    """The one-sided p of "the run is lower by the margin or more", t with clusters minus 1 degrees."""
+    """The one-sided p of "the run is lower by the margin or more", t with clusters minus 1 degrees.
+
+    Where all differences are equal there is nothing to divide by, and the sign test takes its place (five documents
+    are the fewest that can show it); a run is never worse than itself.
+    """
     assert found.difference is not None
+    if found.a.job_key == found.b.job_key and found.difference == 0:
+        return 0.0
     gap = found.difference + margin
     if not found.standard_error:
-        return 0.0 if gap > 0 or (gap == 0 and margin == 0) else 1.0
+        return 0.5**found.clusters if gap > 0 else 1.0
     from scipy.special import stdtr
 
     return float(stdtr(found.clusters - 1, -gap / found.standard_error))
