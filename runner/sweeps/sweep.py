@@ -146,7 +146,11 @@ class Sweep:
         return self.outcome()
 
     def _finish(self, tracked: TrackedSweep) -> None:
-        """Compares the jobs, writes the report, and ends the parent run with both."""
+        """Compares the jobs, writes the report, and ends the parent run with both; after Ctrl-C it only ends the run."""
+        if self.outcome().result.status is RunStatus.INTERRUPTED:
+            tracked.finish(self.outcome(), {})
+            self._notes = tracked.notes
+            return
         if self._inherited is None:
             self._comparisons = sweep_comparisons(self.outcome().result.runs)
         path = self._output_dir / FILE_NAME
