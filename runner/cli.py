@@ -37,7 +37,7 @@ VERBS: dict[str, Verb] = {
     "calibrate": Verb("runner.sweeps.calibrating:main", "how well the judges agree with human labels"),
     "questions": Verb(
         "runner.sweeps.drafting:main",
-        "draft a question set from a knowledge base (--per-document N, --unanswerable N, accept FILE)",
+        "draft a question set from a knowledge base (--per-document N, --unanswerable N, accept FILE, traces)",
         takes_overrides=True,
     ),
     "controls": Verb("runner.sweeps.controls:main", "do the judges notice what they should?", takes_overrides=True),

@@ -25,11 +25,16 @@ from runner.sweeps.estimates import CallEstimate, Estimator
 
 _USAGE = """runner questions [--per-document N] [--unanswerable N] [--paraphrase low|medium|high]
                  [--output REVIEW.csv] [--yes] [overrides]
-       runner questions accept REVIEW.csv [QUESTIONS.jsonl]"""
+       runner questions accept REVIEW.csv [QUESTIONS.jsonl]
+       runner questions traces --experiment NAME [--since TIME] [--until TIME] [--output answers.jsonl]"""
 
 
 def main(argv: Sequence[str]) -> int:
-    """``runner questions``: drafts; ``runner questions accept FILE``: takes the accepted ones."""
+    """``runner questions``: drafts; ``accept FILE``: takes the accepted ones; ``traces``: a service's answers."""
+    if argv and argv[0] == "traces":
+        from runner.sweeps.traced import main as from_traces
+
+        return from_traces(argv[1:])
     if argv and argv[0] == "accept":
         return _accept(argv[1:])
     flags, rest = _parser().parse_known_args(list(argv))

@@ -1,0 +1,117 @@
+"""Answers of a service out of its MLflow traces: question, answer, passages, time. Reads, and writes nothing there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from runner.errors import ConfigurationError, Problem, TrackingUnavailable
+from runner.tracking.environment import set_switches
+from runner.tracking.store import default_uri, is_server, server_problem
+
+PAGE = 100
+QUESTION_KEYS = ("question", "query", "input", "prompt", "text", "message", "content")
+ANSWER_KEYS = ("answer", "output", "response", "result", "text", "message", "content")
+PASSAGE_KEYS = ("page_content", "content", "text", "passage", "chunk")
+"""Where the usual libraries put them; the first that is there counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which traces, and where in their root span question and answer stand (dotted; empty: looked for)."""
+
+    experiment: str
+    since_ms: int | None = None
+    until_ms: int | None = None
+    question: str = ""
+    answer: str = ""
+
+
+def traced_answers(uri: str | None, home: Path, wanted: Wanted) -> Iterator[dict[str, Any] | None]:
+    """One row a trace, oldest first, with id, question, answer, contexts and time; ``None`` where one of the first
+    three is missing, such as after an error.
+
+    Raises TrackingUnavailable where the store does not answer, and ConfigurationError for an unknown experiment.
+    """
+    set_switches(os.environ)
+    uri = uri or default_uri(home)
+    if is_server(uri) and (problem := server_problem(uri)):
+        raise TrackingUnavailable(problem)
+    import mlflow
+    from mlflow.exceptions import MlflowException
+
+    client = mlflow.MlflowClient(tracking_uri=uri)
+    try:
+        found = client.get_experiment_by_name(wanted.experiment)
+    except MlflowException as error:
+        raise TrackingUnavailable(f"{uri} cannot be read: {error}") from error
+    if found is None:
+        raise ConfigurationError([Problem("--experiment", f"{uri} has no experiment {wanted.experiment}")])
+    bounds = [("timestamp_ms >= ", wanted.since_ms), ("timestamp_ms < ", wanted.until_ms)]
+    window = " AND ".join(f"{condition}{value}" for condition, value in bounds if value is not None)
+    token: str | None = None
+    while True:
+        page = client.search_traces(
+            locations=[found.experiment_id],
+            filter_string=window or None,
+            max_results=PAGE,
+            order_by=["timestamp_ms ASC"],
+            page_token=token,
+        )
+        for trace in page:
+            spans = [
+                (span.parent_id is None, str(span.span_type), span.inputs, span.outputs) for span in trace.data.spans
+            ]
+            yield row_of(trace.info.trace_id, trace.info.timestamp_ms, spans, wanted)
+        token = page.token
+        if not token:
+            return
+
+
+def row_of(
+    identity: str, timestamp_ms: int, spans: Sequence[tuple[bool, str, Any, Any]], wanted: Wanted
+) -> dict[str, Any] | None:
+    """The row of one trace; ``spans``: (is it the root, its type, inputs, outputs)."""
+    root = next(((inputs, outputs) for is_root, _, inputs, outputs in spans if is_root), None)
+    if root is None:
+        return None
+    question = text_at(root[0], wanted.question, QUESTION_KEYS)
+    answer = text_at(root[1], wanted.answer, ANSWER_KEYS)
+    if not question or not answer:
+        return None
+    contexts = [
+        text
+        for _, kind, _, outputs in spans
+        if kind == "RETRIEVER" and isinstance(outputs, list)
+        for item in outputs
+        if (text := text_at(item, "", PASSAGE_KEYS))
+    ]
+    time = datetime.fromtimestamp(timestamp_ms / 1000, UTC).isoformat(timespec="milliseconds")
+    return {"id": identity, "question": question, "answer": answer, "contexts": contexts, "time": time}
+
+
+def text_at(value: Any, path: str, keys: Sequence[str]) -> str:
+    """The text at a dotted path, or without one where libraries usually put it; empty where there is none.
+
+    Of a list of messages the last one counts; a mapping with one entry is looked into, whatever its name.
+    """
+    for part in filter(None, path.split(".")):
+        if isinstance(value, Mapping):
+            value = value.get(part)
+        elif isinstance(value, list) and part.lstrip("-").isdecimal() and -len(value) <= int(part) < len(value):
+            value = value[int(part)]
+        else:
+            return ""
+    if isinstance(value, str):
+        return value.strip()
+    if path or not isinstance(value, (Mapping, list)):
+        return ""
+    if isinstance(value, list):
+        return text_at(value[-1], "", keys) if value else ""
+    named = [value[key] for key in (*keys, "messages", "choices") if value.get(key)]
+    inside = named[0] if named else next(iter(value.values())) if len(value) == 1 else None
+    return text_at(inside, "", keys)
