@@ -169,6 +169,9 @@ class Sweep:
         progress = SweepProgress(self._console, lambda: door.new_spend, quiet=self._quiet)
         for dropped, kept in self._duplicates.items():
             progress.note(f"job {dropped} is the same as {kept}: dropped")
+        if not self._quiet and self._inherited is None:
+            for warning in warnings_of(self._jobs):
+                progress.note(f"note: {warning}")
         progress.start(sum(len(self._data.questions(job.config)) for job in self._jobs))
         tasks = [
             asyncio.create_task(self._run_job(job, parts, places, tracked, progress), name=job.name)

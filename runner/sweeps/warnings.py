@@ -18,6 +18,10 @@ PROVIDERS_OF = (
 """Beginning of a model's name (after any ``owner/``) → the family it belongs to."""
 
 
+EVIDENCE_RUBRICS = frozenset({"grounding", "topicality", "relevance", "reference_match", "completeness"})
+"""Rubrics whose question the words and numbers of a text can answer."""
+
+
 def family(model: str) -> str:
     """The family of a model by its name; the name itself where it tells none."""
     name = model.rsplit("/", 1)[-1].lower()
@@ -46,15 +50,30 @@ def job_warnings(config: Config) -> tuple[str, ...]:
             f"generator.kind={config.generator.kind}: what your application asks of models, and what that costs, is "
             "known only when it runs; plan counts the judges alone, as if its answers and passages were long ones"
         )
+    deaf = [
+        name
+        for name, judge in config.judges.items()
+        if judge.kind == "evidence" and judge.rubric.id not in EVIDENCE_RUBRICS
+    ]
+    if deaf:
+        found.append(
+            f"{', '.join(deaf)}: a judge without a model compares words and numbers and cannot read the rubric's "
+            "instructions; take a judge model for a score that means something"
+        )
     for name, judge in config.judges.items():
         unwise = (problem for problem in lint_rubric(judge.rubric) if problem.severity == "warning")
         found.extend(f"judges.{name}: rubric {rubric_name(judge.rubric)}, {problem}" for problem in unwise)
     return tuple(found)
 
 
+def warnings_of(jobs: Sequence[Job]) -> tuple[str, ...]:
+    """What is questionable about the configurations, each thing once."""
+    return tuple(dict.fromkeys(warning for job in jobs for warning in job_warnings(job.config)))
+
+
 def sweep_warnings(jobs: Sequence[Job], questions: Sequence[Sequence[Question]]) -> tuple[str, ...]:
-    """What is questionable about the jobs together, each thing once."""
-    found = [warning for job in jobs for warning in job_warnings(job.config)]
+    """The same, and what so many questions can show."""
+    found = list(warnings_of(jobs))
     for asked in questions:
         documents = len({question.gold[0] if question.gold else question.id for question in asked})
         found.append(design_help(len(asked), documents).sentence)
