@@ -87,10 +87,13 @@ def test_other_rubrics_and_missing_judges_are_not_compared() -> None:
 def test_a_loss_of_the_margin_passes_in_one_of_twenty_at_most() -> None:
     generator = numpy.random.default_rng(11)
     passed = 0
-    for _ in range(40):
+    for _ in range(100):
         base = generator.normal(3.0, 0.3, 10)
-        passed += check_of(base.tolist(), (base - 0.1 + generator.normal(0, 0.2, 10)).tolist()).word is PASSED
-    assert passed <= 7, "5 % of 40 is 2; more than 7 has a chance of 0.1 %"
+        lower = base - 0.1 + generator.normal(0, 0.2, 10)
+        # Holm plays no part in passing, and statsmodels collects garbage each time.
+        (check,) = against(run_of("main", base), run_of("change", lower), correction="none")
+        passed += check.word is PASSED
+    assert passed <= 12, "5 % of 100 is 5; more than 12 has a chance of 0.1 %"
 
 
 def threshold(run: RunResult, metric: str, **limits: float) -> GateCheck:
