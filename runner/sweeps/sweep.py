@@ -39,6 +39,7 @@ from runner.sweeps.plan_totals import JobPlan
 from runner.sweeps.progress import SweepProgress
 from runner.sweeps.report_file import FILE_NAME, write_report
 from runner.sweeps.tracked import TrackedSweep, git_commit
+from runner.sweeps.warnings import warnings_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -146,7 +147,7 @@ class Sweep:
         return self.outcome()
 
     def _finish(self, tracked: TrackedSweep) -> None:
-        """Compares the jobs, writes the report, and ends the parent run with both; after Ctrl-C it only ends the run."""
+        """Compares the jobs, writes the report, ends the parent run with both; after Ctrl-C it only ends the run."""
         if self.outcome().result.status is RunStatus.INTERRUPTED:
             tracked.finish(self.outcome(), {})
             self._notes = tracked.notes
