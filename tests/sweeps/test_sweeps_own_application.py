@@ -45,7 +45,9 @@ def service() -> Iterator[str]:
     server.server_close()
 
 
-def test_a_callable_a_service_and_a_program_are_swept_over_two_settings_and_say_the_same(service: str) -> None:
+def test_a_callable_a_service_and_a_program_are_swept_over_two_settings_and_say_the_same(
+    service: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     by_callable = runner.sweep(SWEPT).runs
     assert [result.status for result in by_callable] == [RunStatus.COMPLETE] * 4
     assert len({result.job_key for result in by_callable}) == 4
@@ -60,8 +62,14 @@ def test_a_callable_a_service_and_a_program_are_swept_over_two_settings_and_say_
     settings = ["+generator.settings.passages=1,3", "+generator.settings.sentences=1,2"]
     paths = ["generator.answer_path=data.text", "generator.contexts_path=sources.*.text"]
     data = [*NO_RETRIEVAL, "questions=academic_faq_demo", "stack=extractive", "tracking=none"]
-    by_http = runner.sweep([*data, "generator=http", f"generator.url={service}", *paths, *settings]).runs
+    over_http = [*data, "generator=http", f"generator.url={service}", *paths, *settings]
+    by_http = runner.sweep(over_http).runs
     assert said(by_http) == said(by_callable)
+    # What is finished is not asked again: the journal keeps answers that no ledger holds.
+    monkeypatch.setattr(own_server, "answer", lambda *_: pytest.fail("was asked again"))
+    again = runner.sweep(over_http).runs
+    assert said(again) == said(by_http)
+    assert [result.resumed for result in again] == [10] * 4
     program = "generator.command=[python,own_application/command.py]"
     few = ["questions.limit=2", "+generator.settings.passages=1,3", "+generator.settings.sentences=2"]
     by_command = runner.sweep([*data, "generator=command", program, *few]).runs
