@@ -47,10 +47,10 @@ def run_jobs(jobs: Sequence[Job], *, output_dir: Path, quiet: bool = False) -> S
         sweep.prepare()
         with calm_collector():
             asyncio.run(sweep.run())
-    outcome = gating.judged(sweep.outcome())
+    outcome = sweep.outcome()
     if not belongs_to_another:
         remember(outcome)
-    return outcome
+    return gating.judged(outcome)
 
 
 def launch(jobs: Sequence[Job], *, output_dir: Path, quiet: bool = False) -> ExitCode:

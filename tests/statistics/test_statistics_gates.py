@@ -91,7 +91,7 @@ def test_a_loss_of_the_margin_passes_in_one_of_twenty_at_most() -> None:
         base = generator.normal(3.0, 0.3, 10)
         lower = base - 0.1 + generator.normal(0, 0.2, 10)
         # Holm plays no part in passing, and statsmodels collects garbage each time.
-        (check,) = against(run_of("main", base), run_of("change", lower), correction="none")
+        (check,) = against(run_of("main", base.tolist()), run_of("change", lower.tolist()), correction="none")
         passed += check.word is PASSED
     assert passed <= 12, "5 % of 100 is 5; more than 12 has a chance of 0.1 %"
 
