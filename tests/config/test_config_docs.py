@@ -16,7 +16,12 @@ from runner.config.paths import GROUPS
 pytestmark = pytest.mark.usefixtures("home")
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-DOCUMENTS = [ROOT / "docs/configuration.md", *sorted(shipped_conf().rglob("*.yaml"))]
+DOCUMENTS = [
+    ROOT / "docs/configuration.md",
+    ROOT / "docs/recorded_answers.md",
+    ROOT / "experiments/own_application/README.md",
+    *sorted(shipped_conf().rglob("*.yaml")),
+]
 
 
 def commands(text: str) -> list[list[str]]:
