@@ -128,6 +128,7 @@ class MlflowTracker:
             },
             *operations.artifacts(run_id, files),
             *operations.metrics(run_id, summary.metrics),
+            *operations.controls(run_id, result.controls),
             *operations.end(run_id, result.status, result.reason),
         ]
         if len(result.records) == run.questions and run.question_set[1] not in self._question_sets:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from runner.records import Question, RunStatus
+from runner.records import ControlRow, Question, RunStatus
 from runner.tracking import text as t
 from runner.tracking.contract import RubricText
 
@@ -142,6 +142,19 @@ def prompts(run: str, texts: Iterable[RubricText]) -> list[Operation]:
             },
         )
     return list(operations.values())
+
+
+def controls(run: str, rows: Sequence[ControlRow]) -> list[Operation]:
+    """Whether the judges stood their controls, and which did not in words; nothing where no controls were made."""
+    if not rows:
+        return []
+    failed = [row for row in rows if not row.passed]
+    items = {"judge_trusted": "false" if failed else "true"}
+    if failed:
+        items["runner.controls_failed"] = "; ".join(
+            f"{row.judge}: {row.control.replace('_', ' ')} {row.as_expected} of {row.cases}" for row in failed
+        )
+    return [{"op": "tags", "run": run, "items": items}]
 
 
 def end(run: str, status: RunStatus, reason: str = "") -> list[Operation]:
