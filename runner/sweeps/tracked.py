@@ -16,6 +16,7 @@ from runner.sweeps.comparisons import comparison_files, comparison_metrics
 from runner.sweeps.outcome import SweepOutcome
 from runner.sweeps.output import RunOutput
 from runner.sweeps.parts import Data
+from runner.sweeps.warnings import NOT_COMPARABLE, local_judges
 from runner.tracking import RubricText, Tracker, TrackingReport, open_tracking
 
 
@@ -75,7 +76,7 @@ class TrackedSweep:
             self.parent,
             job.name,
             job.key,
-            choices(job.config),
+            _choices(job),
             tuple(job.overrides),
             {"config/config.yaml": job.resolved_yaml, "config/overrides.txt": "\n".join(job.overrides)},
             {name: _rubric_text(judge.rubric) for name, judge in job.config.judges.items()},
@@ -120,6 +121,12 @@ class TrackedSweep:
             whole = {"leaderboard.txt": table, **comparison_files(outcome.comparisons), **files}
             self._tracker.finish_sweep(self.parent, result.status, metrics, whole)
         self._report = self._tracker.close()
+
+
+def _choices(job: Job) -> dict[str, Any]:
+    """The choices as they become params, with a word of caution where a judge is a small local model."""
+    notes = {f"judges.{name}.note": NOT_COMPARABLE for name in local_judges(job.config)}
+    return {**choices(job.config), **notes}
 
 
 def _rubric_text(rubric: Any) -> RubricText:

@@ -22,6 +22,16 @@ EVIDENCE_RUBRICS = frozenset({"grounding", "topicality", "relevance", "reference
 """Rubrics whose question the words and numbers of a text can answer."""
 
 
+NOT_COMPARABLE = "local judge, not comparable with hosted models"
+
+
+def local_judges(config: Config) -> list[str]:
+    """The judges whose model runs on this machine in the embedded server."""
+    return [
+        name for name, judge in config.judges.items() if judge.kind == "model" and judge.endpoint.provider == "embedded"
+    ]
+
+
 def family(model: str) -> str:
     """The family of a model by its name; the name itself where it tells none."""
     name = model.rsplit("/", 1)[-1].lower()
@@ -50,6 +60,9 @@ def job_warnings(config: Config) -> tuple[str, ...]:
             f"generator.kind={config.generator.kind}: what your application asks of models, and what that costs, is "
             "known only when it runs; plan counts the judges alone, as if its answers and passages were long ones"
         )
+    local = local_judges(config)
+    if local:
+        found.append(f"{', '.join(local)}: {NOT_COMPARABLE}")
     deaf = [
         name
         for name, judge in config.judges.items()
