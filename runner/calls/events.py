@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -51,7 +52,8 @@ def without_usage_event(body: bytes) -> bytes:
 
 
 def _events(body: bytes) -> Iterator[dict[str, Any]]:
-    for line in body.decode("utf-8", "replace").splitlines():
+    # Not ``splitlines``: it also cuts at characters that JSON leaves inside texts, such as U+2028.
+    for line in re.split(r"\r\n|\n|\r", body.decode("utf-8", "replace")):
         if not line.startswith("data:"):
             continue
         data = line[5:].strip()

@@ -151,4 +151,4 @@ def _identifier(text: str) -> str:
 
 def _holds(lines: str, identifier: str) -> bool:
     """Whether a JSON Lines question file holds this id. Raises ValueError where it is not such a file."""
-    return any(json.loads(line).get("id") == identifier for line in lines.splitlines() if line.strip())
+    return any(json.loads(line).get("id") == identifier for line in lines.split("\n") if line.strip())

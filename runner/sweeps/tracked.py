@@ -17,7 +17,7 @@ from runner.sweeps.outcome import SweepOutcome
 from runner.sweeps.output import RunOutput
 from runner.sweeps.parts import Data
 from runner.sweeps.warnings import NOT_COMPARABLE, local_judges
-from runner.tracking import RubricText, Tracker, TrackingReport, open_tracking
+from runner.tracking import RubricText, Tracker, TrackingReport, open_tracking, sweep_plots
 
 
 class TrackedSweep:
@@ -59,6 +59,7 @@ class TrackedSweep:
 
     def let_go(self) -> None:
         """Lets go of the store without ending the parent run."""
+        self._tracker.hand_over(self.parent)
         self._report = self._tracker.close()
 
     @property
@@ -119,6 +120,9 @@ class TrackedSweep:
         if self._ends_parent:
             metrics |= comparison_metrics(outcome.comparisons)
             whole = {"leaderboard.txt": table, **comparison_files(outcome.comparisons), **files}
+            if not self._runs:
+                # The jobs ended in other processes, so that this tracker has not seen what to draw.
+                whole = {**sweep_plots([(run, summaries[run.job_key]) for run in result.runs]), **whole}
             self._tracker.finish_sweep(self.parent, result.status, metrics, whole)
         self._report = self._tracker.close()
 
