@@ -77,11 +77,7 @@ def _models(run: RunResult, summary: RunSummary, stage: str) -> str:
 
 def _choice(run: RunResult, node: str) -> str:
     kind = str(run.choices.get(f"{node}.kind", "model"))
-    return (
-        str(run.choices.get(f"{node}.model", ""))
-        if kind not in _WITHOUT_MODEL
-        else kind
-    )
+    return str(run.choices.get(f"{node}.model", "")) if kind not in _WITHOUT_MODEL else kind
 
 
 def _assessment(record: Record) -> dict[str, Any]:
