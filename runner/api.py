@@ -26,7 +26,7 @@ def evaluate(overrides: Sequence[str] = (), *, output_dir: Path | None = None, q
     Raises ConfigurationError before anything is paid, and RunnerError where the run could not go on.
     Works in a notebook too (under a running event loop).
     """
-    result = _run(compose_jobs(tuple(overrides), multirun=False), output_dir, quiet)
+    result = _run(compose_jobs(_overrides(overrides), multirun=False), output_dir, quiet)
     return result.runs[0]
 
 
@@ -35,7 +35,7 @@ def sweep(overrides: Sequence[str] = (), *, output_dir: Path | None = None, quie
 
     A run that failed is in the result with its status; the errors raised are those of ``evaluate``.
     """
-    return _run(compose_jobs(tuple(overrides), multirun=True), output_dir, quiet)
+    return _run(compose_jobs(_overrides(overrides), multirun=True), output_dir, quiet)
 
 
 def load(name: str) -> tuple[RunResult, ...]:
@@ -80,6 +80,12 @@ def compare(
     return compare_stored(
         runs, metric, baseline=baseline, measure=measure, cluster_by=cluster_by, margin=margin, seed=seed
     )
+
+
+def _overrides(given: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(given, str):
+        raise ConfigurationError(f"overrides: {given!r} is one text; give a list, such as [{given!r}]")
+    return tuple(given)
 
 
 def _run(jobs: Sequence[Job], output_dir: Path | None, quiet: bool) -> SweepResult:

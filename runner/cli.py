@@ -77,7 +77,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _exit_code(ended.code)
 
 
-_CANNOT_WRITE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT)
+_CANNOT_WRITE = (
+    errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.ENOTDIR, errno.EEXIST, errno.EISDIR,
+)  # fmt: skip
 """What the user mends, not we."""
 
 

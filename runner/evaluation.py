@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
-from runner.calls import calling
+from runner.calls import calling, collect_calls
 from runner.config.schema import Panel, Rubric
 from runner.errors import BudgetReached, JobStopped, RunnerError, StorageError, SweepStopped
 from runner.generation import AnswerGenerator
@@ -89,6 +89,7 @@ class Evaluation:
         self._started_at = now()
         self._records: dict[str, Record] = {}
         self._resumed = 0
+        self._unfinished: list[Call] = []
 
     async def run(self, places: asyncio.Semaphore, on_record: Callable[[Record], None]) -> RunResult:
         """Brings every question from retrieval to its scores.
@@ -108,10 +109,16 @@ class Evaluation:
             async with places:
                 if ended_by:
                     return
-                with calling(run=self._identity.job_key, question=question.id, deadline=pipeline.question_deadline_s):
+                with (
+                    collect_calls() as made,
+                    calling(run=self._identity.job_key, question=question.id, deadline=pipeline.question_deadline_s),
+                ):
                     try:
                         record = await evaluate_question(question, retrieval, pipeline)
-                    except (BudgetReached, JobStopped) as ended:
+                    except BaseException as ended:
+                        self._unfinished.extend(made)
+                        if not isinstance(ended, (BudgetReached, JobStopped)):
+                            raise
                         # Calls of other questions that are under way are paid for: they finish, none is begun.
                         ended_by.append(ended)
                         return
@@ -155,6 +162,7 @@ class Evaluation:
             finished_at=now(),
             overrides=self._identity.overrides,
             resumed=self._resumed,
+            unfinished_calls=tuple(self._unfinished),
         )
 
 
@@ -229,7 +237,8 @@ def judge_status(records: Sequence[Record], asked: int) -> tuple[RunStatus, str]
         return RunStatus.INTERRUPTED, f"{asked - len(records)} of {asked} questions were not finished"
     failed_answers = [record for record in records if record.answer.status is AnswerStatus.FAILED]
     if failed_answers and len(failed_answers) == len(records):
-        return RunStatus.FAILED, f"no question was answered ({_most(record.answer.reason for record in records)})"
+        first = failed_answers[0].answer
+        return RunStatus.FAILED, f"no question was answered ({first.reason}: {first.detail})"
     for name in dict.fromkeys(name for record in records for name in record.scores):
         scores = [record.scores[name] for record in records if name in record.scores]
         failed = [score for score in scores if score.status is VerdictStatus.FAILED]

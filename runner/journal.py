@@ -57,8 +57,7 @@ def failures(record: Record) -> tuple[str, ...]:
 
 
 def _replayed_call(call: Call) -> Call:
-    paid_now = None if call.total_cost is None else Decimal(0)
-    return dataclasses.replace(call, from_ledger=True, new_cost=paid_now)
+    return dataclasses.replace(call, from_ledger=True, new_cost=Decimal(0))
 
 
 def _replayed_calls(calls: Iterable[Call]) -> tuple[Call, ...]:

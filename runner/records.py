@@ -338,6 +338,8 @@ class RunResult:
     """The judges' controls; empty where they were not asked for."""
     control_calls: tuple[Call, ...] = ()
     """The calls that the controls made; not among the records' calls."""
+    unfinished_calls: tuple[Call, ...] = ()
+    """Calls that were made for questions which did not get to their end: paid, and in no record."""
 
     @property
     def calls(self) -> tuple[Call, ...]:
@@ -351,7 +353,7 @@ class RunResult:
         kept: list[Call] = []
         place: dict[str, int] = {}
         judged = (call for record in self.records for call in record.calls)
-        for call in (*self.index_calls, *judged, *self.control_calls):
+        for call in (*self.index_calls, *judged, *self.control_calls, *self.unfinished_calls):
             if not call.key or call.stage == Stage.EMBED:
                 kept.append(call)
             elif call.key not in place:

@@ -34,9 +34,13 @@ def parsed(body: bytes | None) -> Any:
     if not body:
         return None
     try:
-        return json.loads(body)
+        told = json.loads(body)
+        if b"\\ud" in body or b"\\uD" in body:
+            # Half of a surrogate pair is valid JSON, but no text that can be written anywhere.
+            told = json.loads(json.dumps(told, ensure_ascii=False).encode("utf-8", "replace"))
     except (ValueError, RecursionError):
         return None
+    return told
 
 
 def read_reply(api: str, told: Any) -> Reading:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from runner.calls.asks import WireReply
 from runner.calls.requests import ModelEndpoint
+from runner.errors import ConfigurationError, Problem
 from runner.importing import loaded
 
 if TYPE_CHECKING:
@@ -20,8 +21,17 @@ NO_KEY = "not-needed"
 
 
 def api_key(endpoint: ModelEndpoint) -> str:
-    """The key of an endpoint from the environment; empty where it is missing."""
-    return NO_KEY if endpoint.api_key_env is None else os.environ.get(endpoint.api_key_env, "")
+    """The key of an endpoint from the environment; empty where it is missing.
+
+    Raises ConfigurationError, without the key, where it holds what no HTTP header may hold.
+    """
+    if endpoint.api_key_env is None:
+        return NO_KEY
+    key = os.environ.get(endpoint.api_key_env, "").strip()
+    if not (key.isascii() and key.isprintable()):
+        what = "holds a character that no HTTP header may have, such as a curly quote or a line end"
+        raise ConfigurationError([Problem(endpoint.api_key_env, what, "copy the key again, without quotes")])
+    return key
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,7 +88,8 @@ _remembered: dict[tuple[str, ...], Job] = {}
 def remember(jobs: Sequence[Job]) -> None:
     """Keeps jobs that are checked already, so that ``compose_batch`` need not compose them again."""
     _remembered.clear()
-    _remembered.update({job.overrides: job for job in jobs})
+    # Of equal jobs the first stands for the others, under its own name.
+    _remembered.update({job.overrides: job for job in reversed(jobs)})
 
 
 def compose_batch(

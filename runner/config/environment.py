@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from runner.errors import ConfigurationError, Problem
+
 _VARIABLE = re.compile(r"\$\{oc\.env:\s*([A-Za-z_][A-Za-z0-9_]*)")
 
 
@@ -17,7 +19,10 @@ def load_dotenv_file() -> None:
     if path.is_file():
         from dotenv import load_dotenv
 
-        load_dotenv(path, override=False, encoding="utf-8-sig")
+        try:
+            load_dotenv(path, override=False, encoding="utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise ConfigurationError([Problem(str(path), "is not UTF-8 text", "save it as UTF-8")]) from error
 
 
 def origins(unresolved: Mapping[Any, Any]) -> Mapping[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from runner.errors import ConfigurationError
+from runner.errors import ConfigurationError, Problem
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 
@@ -60,8 +60,15 @@ def _meant_for_us(folder: Path) -> bool:
 
 
 def home() -> Path:
-    """The home: ``$RUNNER_HOME``, else ``.runner`` in the working directory. Not created here."""
-    return Path(os.environ.get("RUNNER_HOME") or ".runner").absolute()
+    """The home: ``$RUNNER_HOME``, else ``.runner`` in the working directory. Not created here.
+
+    Raises ConfigurationError for a path that no database address can hold.
+    """
+    path = Path(os.environ.get("RUNNER_HOME") or ".runner").absolute()
+    if any(sign in str(path) for sign in "?%"):
+        what = f"{path} holds a ? or a %, which the address of a database cannot hold"
+        raise ConfigurationError([Problem("RUNNER_HOME", what, "set it to a folder without them")])
+    return path
 
 
 def models_folder() -> Path:

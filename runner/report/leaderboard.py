@@ -112,7 +112,8 @@ def leaderboard_notes(runs: Sequence[Row]) -> list[str]:
         notes += [f"{name}: {line}" for judge in summary.judges.values() if (line := _missing(judge))]
         if summary.unknown_prices:
             models = ", ".join(plain(model, single_line=True) for model in summary.unknown_prices)
-            notes.append(f"{name}: no price for {models}; add it to `prices` to see the cost")
+            why = f"no price for {models} (add it to `prices`), or no usage in its replies"
+            notes.append(f"{name}: cost unknown: {why}")
     return notes
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from runner.calls.prices import show as dollars
 from runner.config import Job, home
-from runner.errors import ExitCode, RunnerError
+from runner.errors import ExitCode, RunnerError, StorageError
 from runner.records import RunStatus
 from runner.sweeps.collector import calm_collector
 from runner.sweeps.gating import Gating
@@ -57,6 +57,10 @@ def launch(jobs: Sequence[Job], *, output_dir: Path, quiet: bool = False) -> Exi
     """``run_jobs`` for a shell: prints the table and where to look next, returns the exit code."""
     try:
         outcome = run_jobs(jobs, output_dir=output_dir, quiet=quiet)
+    except StorageError as error:
+        # Raised only before the first call: later ones end the run with what is kept.
+        print(error, file=sys.stderr)
+        return ExitCode.BAD_CONFIGURATION
     except RunnerError as error:
         print(error, file=sys.stderr)
         return error.exit_code
@@ -98,6 +102,9 @@ def show(outcome: SweepOutcome) -> None:
             console.print(Text(sentence))
     if outcome.gate is not None:
         console.print(Text(plain(outcome.gate.sentence)))
+    if outcome.possibly_paid:
+        amount = dollars(outcome.possibly_paid)
+        console.print(Text(f"possibly paid as well: up to {amount}, for attempts that ended without a usage"))
     if outcome.plan is not None:
         console.print(Text(plan_against_actual(outcome)))
     folders = list(outcome.folders.values())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 
 from runner.findings import GateReport, SweepComparison
@@ -25,6 +26,8 @@ class SweepOutcome:
     stopped_by: str = ""
     """The one sentence that ended the sweep early; empty where it ran to its end."""
     notes: tuple[str, ...] = ()
+    possibly_paid: Decimal = Decimal(0)
+    """US dollars at most of attempts that ended without a usage (cut, timed out): on top of the new cost."""
     plan: JobPlan | None = None
     """What all jobs together were planned to ask for; ``None`` where no model is paid for."""
     comparisons: tuple[SweepComparison, ...] = ()

@@ -61,7 +61,7 @@ def parent_of(jobs: Sequence[Job]) -> Iterator[None]:
         yield
     finally:
         del os.environ[VARIABLE]
-        runs = tuple(_stored(job) for job in distinct)
+        runs = tuple(_stored(job, since=started_at) for job in distinct)
         result = SweepResult(
             id=identity,
             name=distinct[0].config.name,
@@ -78,14 +78,14 @@ def parent_of(jobs: Sequence[Job]) -> Iterator[None]:
         show(outcome)
 
 
-def _stored(job: Job) -> RunResult:
+def _stored(job: Job, *, since: str) -> RunResult:
     """What the job left in the home, under the name it has in this sweep."""
     from dataclasses import replace
 
     from runner.sweeps.stored import load_job
 
     try:
-        found = load_job(home(), job.key)
+        found = load_job(home(), job.key, since=since)
     except ConfigurationError:
         return RunResult(job.key, job.name, RunStatus.FAILED, "it left no results", {}, ())
     return replace(found, name=job.name)

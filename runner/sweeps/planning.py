@@ -19,7 +19,7 @@ from runner.errors import ConfigurationError, ExitCode
 from runner.sweeps.estimates import Range
 from runner.sweeps.plan import plan_sweep
 from runner.sweeps.plan_totals import JobPlan, SweepPlan
-from runner.sweeps.sweep import drop_duplicates
+from runner.sweeps.sweep import drop_duplicates, duplicate_sentence
 
 
 def main(argv: Sequence[str]) -> int:
@@ -78,7 +78,7 @@ def _tokens(tokens: Range) -> str:
 
 
 def _sentences(plan: SweepPlan) -> list[str]:
-    found = [f"job {dropped} is the same as {kept}: dropped" for dropped, kept in plan.duplicates.items()]
+    found = [duplicate_sentence(dropped, kept) for dropped, kept in plan.duplicates.items()]
     found.append(plan.grounds)
     if plan.total.cost is not None and plan.total.cost.high == Decimal(0):
         found.append("nothing here is paid for")

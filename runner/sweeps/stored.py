@@ -20,14 +20,20 @@ def stored_keys(home: Path) -> tuple[str, ...]:
     return tuple(path.name for path in found)
 
 
-def load_job(home: Path, key: str) -> RunResult:
-    """One stored run; its calls count as taken from the ledger. Raises ConfigurationError where there is none."""
+def load_job(home: Path, key: str, *, since: str = "") -> RunResult:
+    """One stored run; its calls count as taken from the ledger. Raises ConfigurationError where there is none.
+
+    ``since``: what was finished from this moment on (UTC, ISO 8601) counts as made now.
+    """
     path = home / "jobs" / key / "job.json"
     try:
         description: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ConfigurationError(f"{path.parent}: no stored run of this key; `runner report` lists them") from None
-    records = tuple(replayed(record) for record in Journal(home, key).load().values())
+    records = tuple(
+        record if since and record.finished_at >= since else replayed(record)
+        for record in Journal(home, key).load().values()
+    )
     status, reason = judge_status(records, int(description.get("questions") or len(records)))
     return RunResult(
         job_key=key,

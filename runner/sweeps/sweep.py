@@ -7,6 +7,7 @@ import hashlib
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,10 +60,17 @@ def drop_duplicates(jobs: Sequence[Job]) -> tuple[tuple[Job, ...], dict[str, str
     dropped: dict[str, str] = {}
     for job in jobs:
         if job.key in kept:
-            dropped[f"{job.number}: {job.name}"] = kept[job.key].name
+            dropped[job.name] = kept[job.key].name
         else:
             kept[job.key] = job
     return tuple(kept.values()), dropped
+
+
+def duplicate_sentence(dropped: str, kept: str) -> str:
+    """What is said about a job that another one stands for."""
+    if dropped == kept:
+        return f"{kept} is given more than once and runs once: the others are dropped"
+    return f"{dropped} is the same as {kept}: dropped"
 
 
 def sweep_id(jobs: Sequence[Job], started_at: str) -> str:
@@ -94,6 +102,7 @@ class Sweep:
         self._stopped_by: RunnerError | None = None
         self._notes: tuple[str, ...] = ()
         self._plan: JobPlan | None = None
+        self._possibly_paid = Decimal(0)
         self._comparisons: tuple[SweepComparison, ...] = ()
         self._started_at = now()
         self._inherited = inherited()
@@ -143,6 +152,7 @@ class Sweep:
             try:
                 await self._run_jobs(door, parts, tracked)
             finally:
+                self._possibly_paid = door.spent().possibly_paid
                 await asyncio.to_thread(self._finish, tracked)
         return self.outcome()
 
@@ -169,7 +179,7 @@ class Sweep:
         places = asyncio.Semaphore(self._places())
         progress = SweepProgress(self._console, lambda: door.new_spend, quiet=self._quiet)
         for dropped, kept in self._duplicates.items():
-            progress.note(f"job {dropped} is the same as {kept}: dropped")
+            progress.note(duplicate_sentence(dropped, kept))
         if not self._quiet and self._inherited is None:
             for warning in warnings_of(self._jobs):
                 progress.note(f"note: {warning}")
@@ -229,7 +239,7 @@ class Sweep:
 
         try:
             tracked.start_job(job)
-            journal.write_job(_description(job))
+            journal.write_job({**_description(job), "questions": len(self._data.questions(job.config))})
             pipeline = await parts.pipeline(job)
             evaluation = Evaluation(_identity(job), pipeline, journal)
             finished = await evaluation.run(places, on_record)
@@ -297,6 +307,7 @@ class Sweep:
             stopped_by=str(self._stopped_by or ""),
             notes=self._notes,
             plan=self._plan,
+            possibly_paid=self._possibly_paid,
             comparisons=self._comparisons,
         )
 

@@ -212,3 +212,50 @@ def test_a_fault_once_is_retried_and_costs_what_the_server_says(model_server: Mo
     assert run(model_server, "questions.limit=4") == ExitCode.DONE
     (statistics,) = statistics_files()
     assert Decimal(str(statistics["run_info"]["usage"]["total_cost"])) == money(model_server)
+
+
+def test_what_an_interrupted_question_cost_is_not_lost_from_the_account(model_server: ModelServer) -> None:
+    """Answers that were paid for, but whose judge was refused, stood in no record and so in no total."""
+    model_server.when("unauthorized", model=JUDGE)
+    assert run(model_server, "questions.limit=3") == ExitCode.INCOMPLETE
+    paid = money(model_server, [GENERATOR])
+    assert paid > 0
+    (statistics,) = statistics_files()
+    assert Decimal(str(statistics["run_info"]["usage"]["total_cost"])) == paid
+    assert statistics["run_info"]["total_api_calls"] == model_server.count(model=GENERATOR)
+
+
+def test_the_first_of_equal_jobs_keeps_its_own_name(
+    model_server: ModelServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(model_server, "-m", "questions.limit=2", "retriever.top_k=1,1,2,2") == ExitCode.DONE
+    output = capsys.readouterr()
+    assert "top_k=1 is given more than once and runs once" in output.err
+    assert "#2" not in output.out
+
+
+@pytest.mark.parametrize("key", ["“sk-proj-pasted-with-quotes-0123456789”", "sk-proj-with\x0bcontrol-0123456789"])
+def test_a_key_that_no_header_can_hold_is_one_sentence_and_never_shown(
+    key: str, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PASTED_KEY", key)
+    assert run(model_server, "questions.limit=2", "endpoint.api_key_env=PASTED_KEY") == ExitCode.BAD_CONFIGURATION
+    output = capsys.readouterr()
+    assert "PASTED_KEY" in output.err
+    assert "0123456789" not in output.out + output.err
+    assert model_server.count() == 0
+
+
+def test_half_a_surrogate_in_an_answer_is_text_like_any_other(model_server: ModelServer) -> None:
+    model_server.when(fault("text", text="Broken \ud800 but told."), model=GENERATOR)
+    assert run(model_server, "questions.limit=2") in (ExitCode.DONE, ExitCode.INCOMPLETE)
+    (statistics,) = statistics_files()
+    assert all(assessment["answer"] for assessment in statistics["assessments"])
+
+
+def test_a_home_that_no_database_address_can_hold_is_refused(
+    model_server: ModelServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("RUNNER_HOME", str(tmp_path / "50% off?"))
+    assert run(model_server, "questions.limit=2") == ExitCode.BAD_CONFIGURATION
+    assert model_server.count() == 0

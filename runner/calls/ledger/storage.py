@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
-from sqlalchemy.engine import make_url
+from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 
 from runner.calls.ledger.migrations import migrate
@@ -30,7 +30,7 @@ def open_engine(url: str | None, home: Path) -> tuple[Engine, str]:
     """
     path = home / LEDGER_FILE if url is None else None
     try:
-        parsed = make_url(url if url is not None else f"sqlite:///{path}")
+        parsed = make_url(url) if url is not None else URL.create("sqlite", database=str(path))
     except ArgumentError as error:
         raise ConfigurationError(
             [Problem("calls.ledger", "is not a database URL", "write it like sqlite:///path/to/ledger.db")]
@@ -67,7 +67,10 @@ def storage_error(error: BaseException, name: str) -> StorageError:
     text = str(cause).strip() or type(cause).__name__
     lowered = text.lower()
     if "full" in lowered or "no space" in lowered:
-        remedy = "Free some space and start the same command again: what is paid so far is kept."
+        remedy = (
+            "Free some space and start the same command again: what is stored is kept; replies that were under way "
+            "may have been paid for and lost."
+        )
     elif "readonly" in lowered or "read-only" in lowered or "unable to open" in lowered or "permission" in lowered:
         remedy = "Give yourself write permission there, or choose another place with RUNNER_HOME or calls.ledger."
     elif "not a database" in lowered or "malformed" in lowered:
