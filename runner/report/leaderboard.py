@@ -66,15 +66,27 @@ def _judges(summaries: Sequence[RunSummary]) -> list[str]:
     return list(dict.fromkeys(judge for summary in summaries for judge in summary.judges))
 
 
+_RETRIEVAL = {"hit_rate_at_": "hit rate", "mrr_at_": "MRR", "ndcg_at_": "nDCG"}
+"""Beginning of a metric's name → its column. Beside judges only the first: the others are in MLflow and the report."""
+
+
 def _retrieval(summaries: Sequence[RunSummary]) -> list[str]:
-    """Hit rates only: the other metrics are in MLflow and the report."""
-    names = dict.fromkeys(name for summary in summaries for name in summary.retrieval)
-    return [name for name in names if name.startswith("hit_rate")]
+    """The beginnings of the retrieval metrics that are shown; each run has them at its own ``top_k``."""
+    shown = list(_RETRIEVAL)[:1] if _judges(summaries) else list(_RETRIEVAL)
+    names = {name for summary in summaries for name in summary.retrieval}
+    return [start for start in shown if any(name.startswith(start) for name in names)]
+
+
+def _at_top_k(summary: RunSummary, start: str) -> str:
+    found = {
+        int(name.removeprefix(start)): value for name, value in summary.retrieval.items() if name.startswith(start)
+    }
+    return f"{found[max(found)]:.3f} @{max(found)}" if found else ""
 
 
 def _columns(summaries: Sequence[RunSummary]) -> list[str]:
     judges = [f"{plain(judge, single_line=True)}\nmean ± error, n" for judge in _judges(summaries)]
-    retrieval = [name.replace("hit_rate_at_", "hit@") for name in _retrieval(summaries)]
+    retrieval = [_RETRIEVAL[start] for start in _retrieval(summaries)]
     return ["job", *judges, *retrieval, "new cost", "total cost", "calls\nmade + stored"]
 
 
@@ -84,7 +96,7 @@ def _cells(row: Row, runs: Sequence[Row]) -> list[str]:
     name = plain(run.name, single_line=True) or run.job_key[:12]
     status = "" if run.status == RunStatus.COMPLETE else f"\n({run.status.value})"
     judges = [_score(summary.judges.get(judge)) for judge in _judges(summaries)]
-    hits = [f"{summary.retrieval[hit]:.3f}" if hit in summary.retrieval else "" for hit in _retrieval(summaries)]
+    hits = [_at_top_k(summary, start) for start in _retrieval(summaries)]
     made = sum(part.calls_made for part in summary.spend)
     stored = sum(part.calls_from_ledger for part in summary.spend)
     return [name + status, *judges, *hits, dollars(summary.new_cost), dollars(summary.total_cost), f"{made} + {stored}"]
