@@ -39,11 +39,11 @@ $(VENV)/.python:
 	@touch $@
 
 $(VENV)/.demo: $(VENV)/.python pyproject.toml constraints.txt
-	@echo "installing runner and what it needs into $(VENV) (about 1 GB, once)"
+	@echo "installing runner and what it needs into $(VENV) (about 1.5 GB, once; some minutes)"
 	$(INSTALL) --editable '.[local]'
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.python pyproject.toml constraints.txt
-	@echo "installing runner and its test tools into $(VENV) (about 1.2 GB, once)"
+	@echo "installing runner and its test tools into $(VENV) (about 1.6 GB, once; some minutes)"
 	$(INSTALL) --editable '.[dev]'
 	@touch $@ $(VENV)/.demo

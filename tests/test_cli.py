@@ -53,8 +53,9 @@ class Launched:
 def launched(monkeypatch: pytest.MonkeyPatch, home: Path) -> Launched:
     """Nothing is evaluated: the launch is recorded."""
     stand_in = Launched(ExitCode.DONE)
-    for name in ("runner.sweeps.launch", "runner.sweeps.launcher"):
-        monkeypatch.setattr(import_module(name), "launch", stand_in)
+    # Both are imported first: a module imported in between would keep the stand-in for good.
+    for module in [import_module(name) for name in ("runner.sweeps.launch", "runner.sweeps.launcher")]:
+        monkeypatch.setattr(module, "launch", stand_in)
     return stand_in
 
 
@@ -267,8 +268,8 @@ class TestLaunching:
         self, launched: Launched, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         Path("outputs").write_text("a file is in the way", encoding="utf-8")
-        with pytest.raises(FileExistsError):
-            main(["stack=extractive", "hydra.run.dir=outputs"])
+        assert main(["stack=extractive", "hydra.run.dir=outputs"]) == ExitCode.BAD_CONFIGURATION
+        assert "outputs: cannot be written" in capsys.readouterr().err
 
         def refuse(*_: Any, **__: Any) -> None:
             raise PermissionError(errno.EACCES, "Permission denied", "outputs/x")

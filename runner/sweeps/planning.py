@@ -40,7 +40,7 @@ def show(plan: SweepPlan, console: Console) -> None:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("job", overflow="fold")
     for column in ("calls", "unique", "in ledger", "new tokens in", "new tokens out", "USD low", "expected", "high"):
-        table.add_column(column, justify="right")
+        table.add_column(column, justify="right", no_wrap=False, overflow="fold")
     for job in plan.jobs:
         table.add_row(*_row(job))
     if len(plan.jobs) > 1:

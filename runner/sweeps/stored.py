@@ -11,6 +11,9 @@ from runner.evaluation import judge_status
 from runner.journal import Journal, replayed
 from runner.records import RunResult
 
+LEAST_PREFIX = 4
+"""Characters of an id or a key that are enough to look for it."""
+
 
 def stored_keys(home: Path) -> tuple[str, ...]:
     """The keys of all jobs that have a journal, newest first."""
@@ -49,18 +52,31 @@ def load_job(home: Path, key: str, *, since: str = "") -> RunResult:
     )
 
 
+def _sweep_called(home: Path, name: str) -> dict[str, Any] | None:
+    """The sweep of this id, the newest of this name, or the only one whose id begins so."""
+    found: list[dict[str, Any]] = [
+        json.loads(path.read_text(encoding="utf-8")) for path in (home / "sweeps").glob("*.json")
+    ]
+    found.sort(key=lambda sweep: str(sweep["started_at"]), reverse=True)
+    named = [sweep for sweep in found if name in (sweep["id"], sweep["name"])]
+    beginning = [sweep for sweep in found if len(name) >= LEAST_PREFIX and str(sweep["id"]).startswith(name)]
+    if named:
+        return named[0]
+    return beginning[0] if len(beginning) == 1 else None
+
+
 def load(home: Path, name: str) -> tuple[RunResult, ...]:
     """The stored runs that a user means by a name.
 
-    ``name`` is a job key or the beginning of one, a sweep's id, or a run's name (the newest of that name).
+    ``name`` is a sweep's id or its name (the newest of that name), a job key, a run's name, or the beginning of an id
+    or a key.
     Raises ConfigurationError where nothing or more than one thing fits.
     """
-    sweep = home / "sweeps" / f"{name}.json"
-    if sweep.is_file():
-        jobs = json.loads(sweep.read_text(encoding="utf-8"))["jobs"]
-        return tuple(load_job(home, job["key"]) for job in jobs)
+    sweep = _sweep_called(home, name)
+    if sweep is not None:
+        return tuple(load_job(home, job["key"]) for job in sweep["jobs"])
     keys = stored_keys(home)
-    beginning = [key for key in keys if len(name) >= 6 and key.startswith(name)]
+    beginning = [key for key in keys if len(name) >= LEAST_PREFIX and key.startswith(name)]
     if len(beginning) > 1:
         raise ConfigurationError(f"{name}: {len(beginning)} stored runs begin with this; give more of the key")
     if beginning:

@@ -89,5 +89,7 @@ def sweep_warnings(jobs: Sequence[Job], questions: Sequence[Sequence[Question]])
     found = list(warnings_of(jobs))
     for asked in questions:
         documents = len({question.gold[0] if question.gold else question.id for question in asked})
-        found.append(design_help(len(asked), documents).sentence)
+        alone = " A question without gold documents counts as a document of its own."
+        without = any(not question.gold for question in asked)
+        found.append(design_help(len(asked), documents).sentence + (alone if without else ""))
     return tuple(dict.fromkeys(found))

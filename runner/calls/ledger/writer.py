@@ -119,13 +119,17 @@ class Writer:
     # --- in the event loop ---------------------------------------------------------------------------------------
 
     def _add(self, operation: Operation) -> None:
+        if self._closed:
+            # It was on its way here from the thread while the ledger was closed.
+            answer([operation], [StorageError(f"The ledger {self._name} is closed already.")])
+            return
         if not self._turn and self._loop is not None:
             self._loop.call_soon(self._end_turn)
         self._turn.append(operation)
 
     def _end_turn(self) -> None:
         """Do what this turn of the loop brought; while a batch is with the thread, the next one gathers."""
-        if not self._turn or (self._handed_over is not None and not self._handed_over.done()):
+        if self._closed or not self._turn or (self._handed_over is not None and not self._handed_over.done()):
             return
         batch, self._turn = _Batch(self._turn, None), []
         if self._owner.due:
