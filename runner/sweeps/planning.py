@@ -6,9 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from decimal import Decimal
 
-from rich import box
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from runner.calls.prices import show as dollars
@@ -16,6 +14,8 @@ from runner.config import home
 from runner.config.arguments import parse_arguments
 from runner.config.composition import prepare
 from runner.errors import ConfigurationError, ExitCode
+from runner.report.tables import table_or_blocks
+from runner.report.text import plain
 from runner.sweeps.estimates import Range
 from runner.sweeps.plan import plan_sweep
 from runner.sweeps.plan_totals import JobPlan, SweepPlan
@@ -35,18 +35,13 @@ def main(argv: Sequence[str]) -> int:
     return ExitCode.DONE
 
 
+COLUMNS = ("job", "calls", "unique", "in ledger", "new tokens in", "new tokens out", "USD low", "expected", "high")
+
+
 def show(plan: SweepPlan, console: Console) -> None:
-    """The plan as a table, with the grounds of its estimates and its warnings."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("job", overflow="fold")
-    for column in ("calls", "unique", "in ledger", "new tokens in", "new tokens out", "USD low", "expected", "high"):
-        table.add_column(column, justify="right", no_wrap=False, overflow="fold")
-    for job in plan.jobs:
-        table.add_row(*_row(job))
-    if len(plan.jobs) > 1:
-        table.add_section()
-        table.add_row(*_row(plan.total), style="bold")
-    console.print(table)
+    """The plan as a table (a block a job where the terminal is narrow), with its grounds and its warnings."""
+    jobs = (*plan.jobs, plan.total) if len(plan.jobs) > 1 else plan.jobs
+    console.print(table_or_blocks(COLUMNS, [_row(job) for job in jobs], console.width))
     for sentence in _sentences(plan):
         console.print(Text(sentence))
 
@@ -58,7 +53,7 @@ def _row(job: JobPlan) -> list[str]:
         else [dollars(job.cost.low), dollars(job.cost.expected), dollars(job.cost.high)]
     )
     return [
-        job.name,
+        plain(job.name, single_line=True),
         _between(job.calls_low, job.calls_high),
         _between(job.unique_low, job.unique_high),
         _between(job.held_low, job.held_high),
