@@ -17,6 +17,7 @@ from runner.errors import ConfigurationError, ExitCode
 from runner.report.tables import table_or_blocks
 from runner.report.text import plain
 from runner.sweeps.estimates import Range
+from runner.sweeps.novelty import novelties
 from runner.sweeps.plan import plan_sweep
 from runner.sweeps.plan_totals import JobPlan, SweepPlan
 from runner.sweeps.sweep import drop_duplicates, duplicate_sentence
@@ -31,7 +32,10 @@ def main(argv: Sequence[str]) -> int:
         prepare(arguments.overrides, multirun=arguments.multirun, source=arguments.source)
     )
     plan = asyncio.run(plan_sweep(jobs, duplicates, home()))
-    show(plan, Console())
+    console = Console()
+    show(plan, console)
+    for sentence in novelties(jobs, home()):
+        console.print(Text(plain(sentence)))
     return ExitCode.DONE
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from runner.cli import main
 from runner.config import compose_jobs
 from runner.errors import ExitCode
 from runner.sweeps.plan import plan_sweep
@@ -259,3 +260,15 @@ def test_a_home_that_no_database_address_can_hold_is_refused(
     monkeypatch.setenv("RUNNER_HOME", str(tmp_path / "50% off?"))
     assert run(model_server, "questions.limit=2") == ExitCode.BAD_CONFIGURATION
     assert model_server.count() == 0
+
+
+def test_the_plan_says_which_setting_made_a_job_new(
+    model_server: ModelServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Symptom 39: a miss without a reason."""
+    assert run(model_server, "questions.limit=2", "retriever.top_k=1") == ExitCode.DONE
+    capsys.readouterr()
+    assert main(["plan", *arguments(model_server, "questions.limit=2", "retriever.top_k=2")]) == ExitCode.DONE
+    assert "retriever.top_k is 2, was 1" in " ".join(capsys.readouterr().out.split())
+    assert main(["plan", *arguments(model_server, "questions.limit=2", "retriever.top_k=1")]) == ExitCode.DONE
+    assert "is new" not in capsys.readouterr().out
