@@ -69,11 +69,17 @@ def config_loader(source: ConfigSource | None = None) -> Iterator[ConfigLoader]:
 
     before = _active
     activate(source or before)
+    # A launcher's worker process runs inside a Hydra application of its own, and Hydra allows one at a time.
+    running = GlobalHydra.instance().hydra
+    GlobalHydra.instance().clear()
     try:
         main = str((_active.main or shipped_conf()).resolve())
         with initialize_config_dir(config_dir=main, job_name="runner", **version_arguments()):
             yield GlobalHydra.instance().config_loader()
     finally:
+        if running is not None:
+            GlobalHydra.instance().clear()
+            GlobalHydra.instance().initialize(running)
         activate(before)
 
 
