@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
@@ -131,6 +132,16 @@ class Terminal:
         seen, self.printed = self.printed[: found.end()], self.printed[found.end() :]
         return seen
 
+    def insist(self, key: str) -> None:
+        """Types a key that leaves, again after a while: one that comes between the prompt and the waiting for input
+        is noticed with the next one only, as at every readline prompt."""
+        for _ in range(int(PATIENCE_S / 3)):
+            with contextlib.suppress(OSError):
+                self.type(key)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(timeout=3)
+                return
+
     def ended(self) -> int:
         """The exit code; what is printed until then is read, so that nobody waits for the other."""
         end = time.monotonic() + PATIENCE_S
@@ -196,7 +207,7 @@ def test_a_conversation_in_a_terminal(model_server: ModelServer, home: Path) -> 
 def test_ctrl_c_and_the_end_of_the_input_leave_without_a_traceback(model_server: ModelServer, key: str) -> None:
     with terminal(model_server) as person:
         person.expect("question> ")
-        person.type(key)
+        person.insist(key)
         assert person.ended() == ExitCode.DONE
         assert "Traceback" not in person.printed
 
