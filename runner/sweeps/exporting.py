@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from runner.errors import ConfigurationError, Problem
 from runner.journal import dump_record
@@ -15,7 +15,7 @@ from runner.report.exports import columns, rows, write_csv
 from runner.report.verdicts import write_verdicts
 from runner.sweeps.outcome import outcome_of
 from runner.sweeps.report_file import report_html
-from runner.sweeps.stored import load
+from runner.sweeps.stored import load, sweep_called
 
 if TYPE_CHECKING:
     import pandas
@@ -30,13 +30,12 @@ def stored_sweep(home: Path, names: Sequence[str]) -> SweepResult:
     """
     found = [run for name in names for run in load(home, name)]
     runs = tuple({run.job_key: run for run in found}.values())
-    definition = home / "sweeps" / f"{names[0]}.json"
-    if len(names) == 1 and definition.is_file():
-        kept: dict[str, Any] = json.loads(definition.read_text(encoding="utf-8"))
+    kept = sweep_called(home, names[0]) if len(names) == 1 else None
+    if kept is not None:
         called = {job["key"]: str(job["name"]) for job in kept["jobs"]}
         named = tuple(replace(run, name=called.get(run.job_key, run.name)) for run in runs)
         status = RunStatus(kept["status"])
-        return SweepResult(names[0], str(kept["name"]), named, status, kept["started_at"], kept["finished_at"])
+        return SweepResult(str(kept["id"]), str(kept["name"]), named, status, kept["started_at"], kept["finished_at"])
     complete = all(run.status is RunStatus.COMPLETE for run in runs)
     return SweepResult(
         id=" ".join(run.job_key[:12] for run in runs),

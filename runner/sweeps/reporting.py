@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from runner.config import home
 from runner.errors import ConfigurationError, ExitCode
 from runner.sweeps.exporting import export, stored_sweep
+from runner.sweeps.stored import stored_sweeps
 
 SHOWN = 20
 """How many sweeps the list shows."""
@@ -56,12 +55,6 @@ def main(argv: Sequence[str]) -> int:
         return ExitCode.DONE
     Console().print(render_leaderboard([(run, summarised(run)) for run in sweep.runs]))
     return ExitCode.DONE
-
-
-def stored_sweeps(folder: Path) -> list[dict[str, Any]]:
-    """The definitions of all sweeps of a home, newest first."""
-    found = [json.loads(path.read_text(encoding="utf-8")) for path in (folder / "sweeps").glob("*.json")]
-    return sorted(found, key=lambda sweep: str(sweep["started_at"]), reverse=True)
 
 
 def _list(folder: Path) -> int:

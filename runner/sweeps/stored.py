@@ -52,12 +52,15 @@ def load_job(home: Path, key: str, *, since: str = "") -> RunResult:
     )
 
 
-def _sweep_called(home: Path, name: str) -> dict[str, Any] | None:
+def stored_sweeps(home: Path) -> list[dict[str, Any]]:
+    """The definitions of all sweeps of a home, newest first."""
+    found = [json.loads(path.read_text(encoding="utf-8")) for path in (home / "sweeps").glob("*.json")]
+    return sorted(found, key=lambda sweep: str(sweep["started_at"]), reverse=True)
+
+
+def sweep_called(home: Path, name: str) -> dict[str, Any] | None:
     """The sweep of this id, the newest of this name, or the only one whose id begins so."""
-    found: list[dict[str, Any]] = [
-        json.loads(path.read_text(encoding="utf-8")) for path in (home / "sweeps").glob("*.json")
-    ]
-    found.sort(key=lambda sweep: str(sweep["started_at"]), reverse=True)
+    found = stored_sweeps(home)
     named = [sweep for sweep in found if name in (sweep["id"], sweep["name"])]
     beginning = [sweep for sweep in found if len(name) >= LEAST_PREFIX and str(sweep["id"]).startswith(name)]
     if named:
@@ -72,7 +75,7 @@ def load(home: Path, name: str) -> tuple[RunResult, ...]:
     or a key.
     Raises ConfigurationError where nothing or more than one thing fits.
     """
-    sweep = _sweep_called(home, name)
+    sweep = sweep_called(home, name)
     if sweep is not None:
         return tuple(load_job(home, job["key"]) for job in sweep["jobs"])
     keys = stored_keys(home)
