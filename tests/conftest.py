@@ -12,6 +12,7 @@ from tests.fakes.model_server import ModelServer
 
 _CLEARED = ("OPENAI_", "RUNNER_", "MLFLOW_", "LANGCHAIN_", "LANGSMITH_")
 _CLEARED_NAMES = ("GENERATOR_MODEL", "JUDGE_MODEL", "EMBED_MODEL", "TOP_K", "JUDGE_TEMPERATURE")
+_CLEARED_TERMINAL = ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "COLORTERM")
 _KEPT = ("RUNNER_MODELS",)
 _SET = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
@@ -25,9 +26,9 @@ _SET = {
 
 @pytest.fixture(autouse=True)
 def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No key, address or setting of this machine reaches a test; nothing calls home."""
+    """No key, address, setting or terminal of this machine reaches a test; nothing calls home."""
     for name in list(os.environ):
-        if (name.startswith(_CLEARED) or name in _CLEARED_NAMES) and name not in _KEPT:
+        if (name.startswith(_CLEARED) or name in _CLEARED_NAMES + _CLEARED_TERMINAL) and name not in _KEPT:
             monkeypatch.delenv(name)
     for name, value in _SET.items():
         monkeypatch.setenv(name, value)

@@ -114,8 +114,10 @@ def test_an_application_that_fails_on_some_questions_keeps_the_rest(model_server
 
 
 def test_the_plan_asks_no_application_and_says_what_it_cannot_know(
-    model_server: ModelServer, capsys: pytest.CaptureFixture[str]
+    model_server: ModelServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Wide enough for the table: a narrow terminal gets a block a job instead.
+    monkeypatch.setenv("COLUMNS", "300")
     Path("own.py").write_text("def answer(text): open('asked', 'w').write(text)\n")
     line = [*NO_RETRIEVAL, "generator=callable", "generator.target=own:answer", "questions.limit=5"]
     assert run_plan(model_server, *line) == ExitCode.DONE
