@@ -60,12 +60,13 @@ def _replayed_call(call: Call) -> Call:
     return dataclasses.replace(call, from_ledger=True, new_cost=Decimal(0))
 
 
-def _replayed_calls(calls: Iterable[Call]) -> tuple[Call, ...]:
+def replayed_calls(calls: Iterable[Call]) -> tuple[Call, ...]:
+    """The same calls, none of them paid now."""
     return tuple(_replayed_call(call) for call in calls)
 
 
 def _replayed_score(score: Score) -> Score:
-    verdicts = tuple(dataclasses.replace(verdict, calls=_replayed_calls(verdict.calls)) for verdict in score.verdicts)
+    verdicts = tuple(dataclasses.replace(verdict, calls=replayed_calls(verdict.calls)) for verdict in score.verdicts)
     return dataclasses.replace(score, verdicts=verdicts)
 
 
@@ -73,9 +74,9 @@ def replayed(record: Record) -> Record:
     """The same record with every call marked as taken from storage: nothing of it is paid now."""
     return dataclasses.replace(
         record,
-        answer=dataclasses.replace(record.answer, calls=_replayed_calls(record.answer.calls)),
+        answer=dataclasses.replace(record.answer, calls=replayed_calls(record.answer.calls)),
         scores={name: _replayed_score(score) for name, score in record.scores.items()},
-        retrieval_calls=_replayed_calls(record.retrieval_calls),
+        retrieval_calls=replayed_calls(record.retrieval_calls),
     )
 
 

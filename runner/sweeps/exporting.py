@@ -13,31 +13,34 @@ from runner.journal import dump_record
 from runner.records import RunResult, RunStatus, SweepResult
 from runner.report.exports import columns, rows, write_csv
 from runner.report.verdicts import write_verdicts
-from runner.sweeps.outcome import outcome_of
+from runner.sweeps.keeping import read_sweep
+from runner.sweeps.outcome import SweepOutcome, outcome_of
 from runner.sweeps.report_file import report_html
-from runner.sweeps.stored import load, sweep_called
+from runner.sweeps.stored import load, sweep_called, sweep_runs
 
 if TYPE_CHECKING:
     import pandas
 
 STORED = "Written from stored runs, without a call: what was paid when they were made counts as stored here."
+STORED_SWEEP = "Written again from what the launch stored, without a call: the money is what the launch paid."
 
 
-def stored_sweep(home: Path, names: Sequence[str]) -> SweepResult:
-    """The runs of these names as one sweep; the sweep itself where one name says it.
+def stored_outcome(home: Path, names: Sequence[str]) -> SweepOutcome:
+    """The runs of these names as one sweep; the launch itself, with what it paid, where one name says it.
 
     Raises ConfigurationError where a name fits nothing or several runs.
     """
-    found = [run for name in names for run in load(home, name)]
-    runs = tuple({run.job_key: run for run in found}.values())
-    kept = sweep_called(home, names[0]) if len(names) == 1 else None
-    if kept is not None:
-        called = {job["key"]: str(job["name"]) for job in kept["jobs"]}
-        named = tuple(replace(run, name=called.get(run.job_key, run.name)) for run in runs)
-        status = RunStatus(kept["status"])
-        return SweepResult(str(kept["id"]), str(kept["name"]), named, status, kept["started_at"], kept["finished_at"])
+    found = sweep_called(home, names[0]) if len(names) == 1 else None
+    if found is not None:
+        kept = read_sweep(found)
+        runs = sweep_runs(home, kept, paid=True)
+        result = SweepResult(
+            kept.id, kept.name, runs, kept.status, kept.started_at, kept.finished_at, duplicates=kept.duplicates
+        )
+        return replace(outcome_of(result), plan=kept.plan, notes=(*kept.said, STORED_SWEEP), commit=kept.commit)
+    runs = tuple({run.job_key: run for name in names for run in load(home, name)}.values())
     complete = all(run.status is RunStatus.COMPLETE for run in runs)
-    return SweepResult(
+    result = SweepResult(
         id=" ".join(run.job_key[:12] for run in runs),
         name=" · ".join(run.name for run in runs),
         runs=runs,
@@ -45,6 +48,7 @@ def stored_sweep(home: Path, names: Sequence[str]) -> SweepResult:
         started_at=min((run.started_at for run in runs), default=""),
         finished_at=max((run.finished_at for run in runs), default=""),
     )
+    return replace(outcome_of(result), notes=(STORED,))
 
 
 def frame(runs: Sequence[RunResult]) -> pandas.DataFrame:
@@ -55,7 +59,7 @@ def frame(runs: Sequence[RunResult]) -> pandas.DataFrame:
 
 
 def export(
-    sweep: SweepResult,
+    outcome: SweepOutcome,
     *,
     html: Path | None = None,
     csv: Path | None = None,
@@ -63,15 +67,16 @@ def export(
     verdicts: Path | None = None,
 ) -> None:
     """Writes the files that are asked for. Raises ConfigurationError where one cannot be written."""
+    runs = outcome.result.runs
     if html is not None:
-        text = report_html(replace(outcome_of(sweep), notes=(STORED,)))
+        text = report_html(outcome, outcome.commit)
         _write(html, lambda file: file.write(text))
     if csv is not None:
-        _write(csv, lambda file: write_csv(sweep.runs, file))
+        _write(csv, lambda file: write_csv(runs, file))
     if verdicts is not None:
-        _write(verdicts, lambda file: write_verdicts(sweep.runs, file))
+        _write(verdicts, lambda file: write_verdicts(runs, file))
     if jsonl is not None:
-        _write(jsonl, lambda file: _write_lines(sweep.runs, file))
+        _write(jsonl, lambda file: _write_lines(runs, file))
 
 
 def _write_lines(runs: Sequence[RunResult], file: TextIO) -> None:

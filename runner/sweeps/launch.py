@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -16,9 +16,11 @@ from runner.errors import ExitCode, RunnerError, StorageError
 from runner.records import RunStatus
 from runner.sweeps.collector import calm_collector
 from runner.sweeps.gating import Gating
+from runner.sweeps.keeping import keep_sweep
 from runner.sweeps.outcome import SweepOutcome
 from runner.sweeps.parents import inherited
 from runner.sweeps.sweep import Sweep
+from runner.sweeps.tracked import git_commit
 
 EXIT_CODES = {
     RunStatus.COMPLETE: ExitCode.DONE,
@@ -49,7 +51,7 @@ def run_jobs(jobs: Sequence[Job], *, output_dir: Path, quiet: bool = False) -> S
             asyncio.run(sweep.run())
     outcome = sweep.outcome()
     if not belongs_to_another:
-        remember(outcome)
+        outcome = remembered(outcome)
     return gating.judged(outcome)
 
 
@@ -129,17 +131,8 @@ def plan_against_actual(outcome: SweepOutcome) -> str:
     return f"planned {low} to {high} (expected {expected}), spent {dollars(actual)}"
 
 
-def remember(outcome: SweepOutcome) -> None:
-    """Keeps the sweep's definition in the home, so that reports find its jobs later."""
-    folder = home() / "sweeps"
-    folder.mkdir(parents=True, exist_ok=True)
-    result = outcome.result
-    content = {
-        "id": result.id,
-        "name": result.name,
-        "status": result.status.value,
-        "started_at": result.started_at,
-        "finished_at": result.finished_at,
-        "jobs": [{"key": run.job_key, "name": run.name, "status": run.status.value} for run in result.runs],
-    }
-    (folder / f"{result.id}.json").write_text(json.dumps(content, ensure_ascii=False, indent=2), encoding="utf-8")
+def remembered(outcome: SweepOutcome) -> SweepOutcome:
+    """Keeps what the sweep came to in the home, so that reports find it later; where that fails, a note says so."""
+    said = tuple(sentence for sentence in (outcome.stopped_by, *outcome.notes) if sentence)
+    problem = keep_sweep(home(), outcome.result, plan=outcome.plan, said=said, commit=git_commit())
+    return replace(outcome, notes=(*outcome.notes, problem)) if problem else outcome

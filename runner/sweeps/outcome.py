@@ -34,6 +34,8 @@ class SweepOutcome:
     """One a judge; empty for a single job, and until the sweep has ended."""
     gate: GateReport | None = None
     """``None`` where no gate was asked for, or the sweep was interrupted."""
+    commit: str = ""
+    """Git commit that the launch was made at, of a stored one; empty where it is not known."""
 
 
 def outcome_of(result: SweepResult) -> SweepOutcome:

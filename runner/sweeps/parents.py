@@ -40,7 +40,7 @@ def parent_of(jobs: Sequence[Job]) -> Iterator[None]:
 
     Raises ConfigurationError and TrackingUnavailable before anything is paid.
     """
-    from runner.sweeps.launch import remember, show
+    from runner.sweeps.launch import remembered, show
     from runner.sweeps.outcome import outcome_of
     from runner.sweeps.parts import Data
     from runner.sweeps.report_file import FILE_NAME, report_html
@@ -74,8 +74,7 @@ def parent_of(jobs: Sequence[Job]) -> Iterator[None]:
         outcome = outcome_of(result)
         ended = TrackedSweep.rejoin(distinct, data, home(), parent=begun.parent)
         ended.finish(outcome, {FILE_NAME: report_html(outcome, git_commit())})
-        remember(outcome)
-        show(outcome)
+        show(remembered(outcome))
 
 
 def _stored(job: Job, *, since: str) -> RunResult:
@@ -85,7 +84,7 @@ def _stored(job: Job, *, since: str) -> RunResult:
     from runner.sweeps.stored import load_job
 
     try:
-        found = load_job(home(), job.key, since=since)
+        found = load_job(home(), job.key, made=(since, ""))
     except ConfigurationError:
         return RunResult(job.key, job.name, RunStatus.FAILED, "it left no results", {}, ())
     return replace(found, name=job.name)

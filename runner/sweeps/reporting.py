@@ -8,7 +8,7 @@ from pathlib import Path
 
 from runner.config import home
 from runner.errors import ConfigurationError, ExitCode
-from runner.sweeps.exporting import export, stored_sweep
+from runner.sweeps.exporting import export, stored_outcome
 from runner.sweeps.stored import stored_sweeps
 
 SHOWN = 20
@@ -40,20 +40,20 @@ def main(argv: Sequence[str]) -> int:
         raise ConfigurationError("report: say which sweep or run is to be written; `runner report` lists them")
     if not arguments.names:
         return _list(home())
-    sweep = stored_sweep(home(), arguments.names)
+    outcome = stored_outcome(home(), arguments.names)
+    runs = outcome.result.runs
     if any(files.values()):
-        export(sweep, **files)
+        export(outcome, **files)
         return ExitCode.DONE
     from rich.console import Console
 
     from runner.report.leaderboard import render_leaderboard
     from runner.report.verdicts import render_verdicts
-    from runner.sweeps.figures import summarised
 
     if arguments.verdicts:
-        Console().print(render_verdicts(sweep.runs))
+        Console().print(render_verdicts(runs))
         return ExitCode.DONE
-    Console().print(render_leaderboard([(run, summarised(run)) for run in sweep.runs]))
+    Console().print(render_leaderboard([(run, outcome.summaries[run.job_key]) for run in runs]))
     return ExitCode.DONE
 
 

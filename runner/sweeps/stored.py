@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from runner.errors import ConfigurationError
 from runner.evaluation import judge_status
 from runner.journal import Journal, replayed
-from runner.records import RunResult
+from runner.records import RunResult, RunStatus
+from runner.sweeps.keeping import KeptRun, KeptSweep, kept_end, read_sweep, with_end
 
 LEAST_PREFIX = 4
 """Characters of an id or a key that are enough to look for it."""
@@ -23,33 +25,62 @@ def stored_keys(home: Path) -> tuple[str, ...]:
     return tuple(path.name for path in found)
 
 
-def load_job(home: Path, key: str, *, since: str = "") -> RunResult:
+def load_job(home: Path, key: str, *, made: tuple[str, str] | None = None, kept: KeptRun | None = None) -> RunResult:
     """One stored run; its calls count as taken from the ledger. Raises ConfigurationError where there is none.
 
-    ``since``: what was finished from this moment on (UTC, ISO 8601) counts as made now.
+    Parameters
+    ----------
+    made
+        What was finished between these two moments (UTC, ISO 8601; an empty second one is now) counts as made then.
+    kept
+        How the run ended in the launch that is meant; else how it ended last.
     """
     path = home / "jobs" / key / "job.json"
     try:
         description: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ConfigurationError(f"{path.parent}: no stored run of this key; `runner report` lists them") from None
+    found = Journal(home, key).load()
+    asked = [identifier for identifier in description.get("question_ids") or () if identifier in found]
     records = tuple(
-        record if since and record.finished_at >= since else replayed(record)
-        for record in Journal(home, key).load().values()
+        record if made and _within(record.finished_at, made) else replayed(record)
+        for record in (found[identifier] for identifier in asked or found)
     )
-    status, reason = judge_status(records, int(description.get("questions") or len(records)))
-    return RunResult(
+    latest = max((record.finished_at for record in records), default="")
+    run = RunResult(
         job_key=key,
         name=str(description["name"]),
-        status=status,
-        reason=reason,
+        status=RunStatus.COMPLETE,
+        reason="",
         choices=description["choices"],
         records=records,
         started_at=min((record.finished_at for record in records), default=""),
-        finished_at=max((record.finished_at for record in records), default=""),
+        finished_at=latest,
         overrides=tuple(description["overrides"]),
         resumed=len(records),
     )
+    end = kept if kept is not None and kept.finished_at else kept_end(description)
+    if end is not None:
+        run = with_end(run, end, paid=made is not None)
+    if end is None or latest > end.finished_at:
+        # It was killed, or another launch went on from there: the records say more than the end that is kept.
+        status, reason = judge_status(records, int(description.get("questions") or len(records)))
+        run = replace(run, status=status, reason=reason)
+    return run
+
+
+def _within(moment: str, made: tuple[str, str]) -> bool:
+    first, last = made
+    return first <= moment and (not last or moment <= last)
+
+
+def sweep_runs(home: Path, sweep: KeptSweep, *, paid: bool) -> tuple[RunResult, ...]:
+    """The runs of a stored sweep, under the names that they have in it.
+
+    ``paid``: what the launch paid counts as paid; otherwise every call counts as taken from the ledger.
+    """
+    made = (sweep.started_at, sweep.finished_at) if paid else None
+    return tuple(replace(load_job(home, job.key, made=made, kept=job), name=job.name) for job in sweep.jobs)
 
 
 def stored_sweeps(home: Path) -> list[dict[str, Any]]:
@@ -77,7 +108,7 @@ def load(home: Path, name: str) -> tuple[RunResult, ...]:
     """
     sweep = sweep_called(home, name)
     if sweep is not None:
-        return tuple(load_job(home, job["key"]) for job in sweep["jobs"])
+        return sweep_runs(home, read_sweep(sweep), paid=False)
     keys = stored_keys(home)
     beginning = [key for key in keys if len(name) >= LEAST_PREFIX and key.startswith(name)]
     if len(beginning) > 1:

@@ -31,6 +31,7 @@ from runner.records import Record, RunResult, RunStatus, SweepResult
 from runner.sweeps.comparisons import sweep_comparisons
 from runner.sweeps.controls import control_judges
 from runner.sweeps.figures import summarised
+from runner.sweeps.keeping import end_of
 from runner.sweeps.outcome import SweepOutcome, overall_status
 from runner.sweeps.output import RunOutput
 from runner.sweeps.parents import inherited
@@ -239,7 +240,7 @@ class Sweep:
 
         try:
             tracked.start_job(job)
-            journal.write_job({**_description(job), "questions": len(self._data.questions(job.config))})
+            journal.write_job(self._description(job))
             pipeline = await parts.pipeline(job)
             evaluation = Evaluation(_identity(job), pipeline, journal)
             finished = await evaluation.run(places, on_record)
@@ -263,6 +264,8 @@ class Sweep:
             status, reason = RunStatus.FAILED, f"unforeseen {type(error).__name__}: {error}"
         finally:
             result = self._close_job(job, evaluation, controls, output, (status, reason))
+            if evaluation is not None:
+                journal.write_job({**self._description(job), "ended": end_of(result)})
             tracked.finish_job(job, result, summarised(result), output)
             progress.job_finished(result)
 
@@ -287,6 +290,19 @@ class Sweep:
         self._results[job.key] = result
         output.write_all(result)
         return result
+
+    def _description(self, job: Job) -> dict[str, object]:
+        questions = self._data.questions(job.config)
+        return {
+            "key": job.key,
+            "name": job.name,
+            "choices": choices(job.config),
+            "overrides": list(job.overrides),
+            "sources": dict(job.sources),
+            "config": job.resolved_yaml,
+            "questions": len(questions),
+            "question_ids": [question.id for question in questions],
+        }
 
     def outcome(self) -> SweepOutcome:
         """What has come out so far; whole once ``run`` has ended, also where it was interrupted."""
@@ -314,14 +330,3 @@ class Sweep:
 
 def _identity(job: Job) -> RunIdentity:
     return RunIdentity(job.key, job.name, choices(job.config), tuple(job.overrides))
-
-
-def _description(job: Job) -> dict[str, object]:
-    return {
-        "key": job.key,
-        "name": job.name,
-        "choices": choices(job.config),
-        "overrides": list(job.overrides),
-        "sources": dict(job.sources),
-        "config": job.resolved_yaml,
-    }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from runner.sweeps import report_file
 from runner.sweeps.report_file import commands
 from tests.fakes.model_server import ModelServer
 from tests.fakes.runs import make_run
-from tests.sweeps.driving import run
+from tests.sweeps.driving import arguments, run
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -37,7 +38,7 @@ def test_a_sweep_leaves_one_report_and_stored_runs_give_every_file_again(
     assert main(["report", sweep, *files]) == ExitCode.DONE
     assert model_server.count() == asked
     again = Path("again.html").read_text(encoding="utf-8")
-    assert "Written from stored runs" in again
+    assert "Written again from what the launch stored" in again
     assert "top_k=1 and top_k=3" in again
     assert len(Path("all.csv").read_text(encoding="utf-8").splitlines()) >= 7
     lines = [json.loads(line) for line in Path("all.jsonl").read_text(encoding="utf-8").splitlines()]
@@ -90,3 +91,66 @@ def test_importing_runner_does_not_load_pandas() -> None:
 def test_the_command_is_one_line_where_the_jobs_are_a_grid(lines: list[list[str]], shown: list[str]) -> None:
     runs = [make_run(f"r{k}", [], overrides=tuple(line)) for k, line in enumerate(lines)]
     assert list(commands(runs)) == shown
+
+
+def _sections(page: str) -> dict[str, str]:
+    """Id of a section → what is to be read in it."""
+    found = re.findall(r'<section id="([a-z-]+)"[^>]*>(.*?)</section>', page, re.DOTALL)
+    return {name: " ".join(re.sub(r"<[^>]+>", " ", text).split()) for name, text in found}
+
+
+def _paid_sweep(server: ModelServer) -> int:
+    """Two jobs with embeddings and controls that are paid for."""
+    line = ["embedder=openai_compatible", "embedder.model=embedder", "retriever=dense", "retriever.top_k=1,2"]
+    more = ["questions.limit=3", "judge=[topicality]", "controls.enabled=true", "controls.sample=2"]
+    given = arguments(server, "-m", *line, f"embedder.endpoint.base_url={server.base_url}", *more)
+    with Path("conf/prices/test.yaml").open("a", encoding="utf-8") as file:
+        file.write("  - {model: embedder, input: 0.02, output: 0}\n")
+    return main(given)
+
+
+def test_a_report_written_again_lacks_nothing_that_the_first_one_had(model_server: ModelServer, home: Path) -> None:
+    assert _paid_sweep(model_server) == ExitCode.DONE
+    (path,) = Path("outputs").rglob("report.html")
+    (sweep,) = (one.stem for one in (home / "sweeps").glob("*.json"))
+    first = _sections(path.read_text(encoding="utf-8"))
+    assert "Planned: " in first["money"]
+    assert "embedder" in first["money"]
+    assert "other answer" in first["controls"]
+    # What a later launch does to the same jobs changes nothing of what this one was.
+    assert _paid_sweep(model_server) == ExitCode.DONE
+    asked = model_server.count()
+    assert main(["report", sweep, "--html", "again.html"]) == ExitCode.DONE
+    assert model_server.count() == asked
+    assert _sections(Path("again.html").read_text(encoding="utf-8")) == first
+
+
+def test_a_single_stored_run_keeps_its_controls_and_the_calls_of_its_index(
+    model_server: ModelServer, home: Path
+) -> None:
+    assert _paid_sweep(model_server) == ExitCode.DONE
+    (path,) = (home / "sweeps").glob("*.json")
+    keys = [job["key"] for job in json.loads(path.read_text(encoding="utf-8"))["jobs"]]
+    for key in keys:
+        (run,) = runner.load(key)
+        assert run.controls
+        assert run.control_calls
+        assert {call.model for call in run.index_calls} == {"embedder"}
+        assert all(call.from_ledger and call.new_cost == 0 for call in (*run.control_calls, *run.index_calls))
+
+
+def test_what_an_older_version_stored_can_still_be_read(model_server: ModelServer, home: Path) -> None:
+    assert run(model_server, "-m", "retriever.top_k=1,3", "questions.limit=2") == ExitCode.DONE
+    (path,) = (home / "sweeps").glob("*.json")
+    kept = json.loads(path.read_text(encoding="utf-8"))
+    old = {name: kept[name] for name in ("id", "name", "status", "started_at", "finished_at")}
+    old["jobs"] = [{name: job[name] for name in ("key", "name", "status")} for job in kept["jobs"]]
+    path.write_text(json.dumps(old), encoding="utf-8")
+    for job in (home / "jobs").glob("*/job.json"):
+        description = json.loads(job.read_text(encoding="utf-8"))
+        del description["ended"], description["question_ids"]
+        job.write_text(json.dumps(description), encoding="utf-8")
+    assert main(["report", path.stem, "--html", "again.html"]) == ExitCode.DONE
+    again = _sections(Path("again.html").read_text(encoding="utf-8"))
+    assert {"leaderboard", "comparison", "money", "reproduce"} <= set(again)
+    assert "Planned: " not in again["money"]
