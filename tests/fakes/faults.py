@@ -15,7 +15,7 @@ from typing import Any
 KINDS: Mapping[str, str] = {
     "ok": "the normal reply (fills a place in a queue)",
     "latency": "the normal reply, after `seconds` more",
-    "text": "a normal reply with `text` as its content",
+    "text": "a normal reply with `text` as its content (a text, or a function of the request body that gives it)",
     "rate_limited": "429; headers: retry_after='1.5', retry_after_ms='20', retry_date_s=2 (an HTTP date that far off)",
     "insufficient_quota": "429 that no waiting cures",
     "server_error": "`status` (500), `body`",

@@ -50,7 +50,8 @@ def say(body: Mapping[str, Any], fault: Fault | None) -> Said:
     match fault.kind if fault else "":
         case "text":
             assert fault is not None
-            text = str(fault.values["text"])
+            given = fault.values["text"]
+            text = given(body) if callable(given) else str(given)
         case "malformed":
             text = text[: max(1, len(text) * 2 // 3)] if text.startswith("{") else '{"reasoning": "cut'
         case "prose":
