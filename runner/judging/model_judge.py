@@ -18,7 +18,7 @@ from runner.judging.prompts import judge_messages, reask_messages
 from runner.judging.replies import Unreadable
 from runner.judging.rubrics import rubric_hash
 from runner.judging.schemas import reply_schema
-from runner.records import Answer, Question, Retrieved, Score, Stage, Verdict, VerdictStatus
+from runner.records import Answer, Call, Question, Retrieved, Score, Stage, Verdict, VerdictStatus
 
 if TYPE_CHECKING:
     from runner.calls import Door
@@ -71,13 +71,23 @@ class ModelJudge:
         )
 
     async def _verdict(self, request: ChatRequest) -> Verdict:
-        first = await self._door.chat(request)
+        verdict, unreadable = await self._asked(request, again=False)
+        if unreadable and worth_asking_again(self._door, verdict.calls):
+            verdict, _ = await self._asked(request, again=True)
+        return verdict
+
+    async def _asked(self, request: ChatRequest, *, again: bool) -> tuple[Verdict, Unreadable | None]:
+        """The verdict, with one further question where the reply cannot be read; the problem where that did not help.
+
+        ``again``: ask the model although the ledger has its replies.
+        """
+        first = await self._door.chat(request, again=again)
         verdict, problem = self._read(request, (first,))
         if problem is None:
-            return verdict
-        again = replace(request, messages=reask_messages(request.messages, first.text, problem.detail), reask=1)
-        second = await self._door.chat(again)
-        return self._read(request, (first, second))[0]
+            return verdict, None
+        reask = replace(request, messages=reask_messages(request.messages, first.text, problem.detail), reask=1)
+        second = await self._door.chat(reask, again=again)
+        return self._read(request, (first, second))
 
     def _read(self, request: ChatRequest, replies: tuple[Reply, ...]) -> tuple[Verdict, Unreadable | None]:
         """The verdict of the last reply, and the problem where one more question may help."""
@@ -100,6 +110,14 @@ class ModelJudge:
             ),
             None,
         )
+
+
+def worth_asking_again(door: Door, calls: Iterable[Call]) -> bool:
+    """Whether an unreadable verdict is to be asked for anew: ``calls.retry_failed``, and all of it is an old one.
+
+    The door itself asks again what failed; a reply that came and could not be read is a good one to it.
+    """
+    return door.retry_failed and all(call.from_ledger for call in calls)
 
 
 def check_log_probabilities(name: str, judge: Judge, reply: Reply) -> None:

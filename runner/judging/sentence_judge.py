@@ -19,7 +19,7 @@ from runner.config.schema import Judge
 from runner.judging import evidence, yes_no
 from runner.judging.combining import combine_verdicts, not_applicable
 from runner.judging.inputs import Inputs, Missing, gather
-from runner.judging.model_judge import check_log_probabilities, side_by_side
+from runner.judging.model_judge import check_log_probabilities, side_by_side, worth_asking_again
 from runner.judging.rubrics import rubric_hash
 from runner.judging.scales import from_share, label_of
 from runner.judging.support import Support, support
@@ -140,14 +140,12 @@ class SentenceJudge:
         )
 
     async def _verdict(self, inputs: Inputs, asks: list[Ask], repeat: int) -> Verdict:
-        replies: list[Reply] = await side_by_side(self._door.chat(replace(ask.request, repeat=repeat)) for ask in asks)
+        replies: list[Reply] = await side_by_side(self._asked(replace(ask.request, repeat=repeat)) for ask in asks)
         calls = tuple(reply.call for reply in replies)
         raw = "\n".join(reply.text for reply in replies)
         verdict = Verdict(status=VerdictStatus.FAILED, raw=raw, repeat=repeat, calls=calls)
         for reply in replies:
-            check_log_probabilities(self.name, self._judge, reply)
-            # The first token is all that counts: what follows it may well be cut off.
-            if not reply.ok and not (reply.reason == Reason.TRUNCATED and reply.logprobs):
+            if not _came(reply):
                 return replace(verdict, reason=reply.reason, detail=reply.detail)
         shares = [probability_of_yes(reply.logprobs) for reply in replies]
         if any(share is None for share in shares):
@@ -156,6 +154,14 @@ class SentenceJudge:
             return replace(verdict, reason=Reason.MALFORMED, detail=detail)
         share, reasoning = self._weigh(asks, [each for each in shares if each is not None])
         return self._scored(inputs, share, reasoning, verdict)
+
+    async def _asked(self, request: ChatRequest) -> Reply:
+        reply = await self._door.chat(request)
+        check_log_probabilities(self.name, self._judge, reply)
+        unreadable = _came(reply) and probability_of_yes(reply.logprobs) is None
+        if unreadable and worth_asking_again(self._door, (reply.call,)):
+            reply = await self._door.chat(request, again=True)
+        return reply
 
     def _pass_share(self, inputs: Inputs) -> float:
         by_statement = bool(inputs.passages) or yes_no.asks_by_statement(self._judge.rubric, inputs.texts)
@@ -176,6 +182,11 @@ class SentenceJudge:
         why = f"; {weakest.explanation}" if weakest.explanation else ""
         where = f'Weakest statement: "{weakest.part}"' if len(asks) > 1 or weakest.explanation else f'"{weakest.part}"'
         return yes * weakest.evidence, f"{where} ({numbers}{why})."
+
+
+def _came(reply: Reply) -> bool:
+    """Whether there is a first token, which is all that counts: what follows it may well be cut off."""
+    return reply.ok or (reply.reason == Reason.TRUNCATED and bool(reply.logprobs))
 
 
 def refusals_compared(inputs: Inputs) -> tuple[float, str] | None:

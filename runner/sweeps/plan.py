@@ -17,7 +17,7 @@ from runner.errors import ConfigurationError, NotInLedger
 from runner.evaluation import Pipeline, is_final
 from runner.journal import Journal
 from runner.judging import AnswerJudge
-from runner.records import Answer, AnswerStatus, Question, Record, Retrieved, Stage
+from runner.records import Answer, AnswerStatus, Question, Record, Retrieved, Stage, VerdictStatus
 from runner.sweeps.estimates import NOTHING, CallEstimate, Estimator
 from runner.sweeps.parts import Data, Parts
 from runner.sweeps.plan_totals import UNKNOWN, SweepPlan, Walk, grounds, seconds, summary
@@ -91,7 +91,8 @@ class _Planner:
                 self._add_stored(walk, record)
             elif pipeline.generator is not None:
                 retrieved = self._unknown_retrieval(question) if retrievals is None else retrievals[at]
-                await self._add_question(walk, pipeline, question, retrieved)
+                failed = _failed_judges(stored.get(question.id)) if config.calls.retry_failed else frozenset()
+                await self._add_question(walk, pipeline, question, retrieved, failed)
         return walk
 
     async def _retrieve(self, questions: Sequence[Question]) -> tuple[Pipeline, list[tuple[Retrieved, ...]] | None]:
@@ -139,7 +140,12 @@ class _Planner:
             walk.fewest.append(estimate)
 
     async def _add_question(
-        self, walk: Walk, pipeline: Pipeline, question: Question, retrieved: tuple[Retrieved, ...]
+        self,
+        walk: Walk,
+        pipeline: Pipeline,
+        question: Question,
+        retrieved: tuple[Retrieved, ...],
+        failed: frozenset[str],
     ) -> None:
         assert pipeline.generator is not None
         requests = pipeline.generator.requests(question, retrieved)
@@ -149,8 +155,9 @@ class _Planner:
         answer = await self._known_answer(pipeline, question, retrieved)
         judges = list(pipeline.judges.values())
         if answer is not None:
-            for judge in judges:
-                estimates = self._estimates(judge.requests(question, retrieved, answer), Stage.JUDGE)
+            for name, judge in pipeline.judges.items():
+                requests = judge.requests(question, retrieved, answer)
+                estimates = self._estimates(requests, Stage.JUDGE, again=name in failed)
                 walk.most.extend(estimates)
                 walk.fewest.extend(estimates)
             return
@@ -191,10 +198,16 @@ class _Planner:
         except NotInLedger:
             return None
 
-    def _estimates(self, requests: Sequence[ChatRequest], stage: str) -> list[CallEstimate]:
+    def _estimates(self, requests: Sequence[ChatRequest], stage: str, *, again: bool = False) -> list[CallEstimate]:
+        """``again``: what the ledger holds is not what is wanted."""
         keys = [request_key(request) for request in requests]
-        held = self._door.held(keys)
+        held = set() if again else self._door.held(keys)
         return [
             self._estimator.estimate(request, stage, key=key, held=key in held)
             for request, key in zip(requests, keys, strict=True)
         ]
+
+
+def _failed_judges(record: Record | None) -> frozenset[str]:
+    scores = {} if record is None else record.scores
+    return frozenset(name for name, score in scores.items() if score.status is VerdictStatus.FAILED)

@@ -67,6 +67,7 @@ class QueuedDoor:
 
     def __init__(self, *replies: Reply | str, answering: Answering | None = None) -> None:
         self.requests: list[ChatRequest] = []
+        self.retry_failed = False
         self._replies = list(replies)
         self._answering = answering
 
@@ -74,7 +75,7 @@ class QueuedDoor:
         """Nowhere."""
         return ModelEndpoint("openai_compatible", "http://fake/v1", None, "http://fake/v1")
 
-    async def chat(self, request: ChatRequest) -> Reply:
+    async def chat(self, request: ChatRequest, *, again: bool = False) -> Reply:
         """The next reply."""
         self.requests.append(request)
         reply = self._answering(request) if self._answering else self._replies.pop(0)

@@ -17,7 +17,7 @@ from runner.generation import open_generator
 from runner.judging import check_versions, open_judge
 from runner.records import Question, RecordedAnswer, Score
 from tests.fakes.judged import CONTEXT, judge, shipped
-from tests.fakes.model_server import ModelServer
+from tests.fakes.model_server import ModelServer, fault
 
 QUESTIONS = tuple(
     Question(f"q{n}", text, reference=reference, recorded=RecordedAnswer(reference))
@@ -41,9 +41,9 @@ def judged(server: ModelServer, rubric: Any, **choices: Any) -> Judge:
 
 
 async def _evaluate(
-    home: Path, judges: Mapping[str, Judge], generator: Generator, *, allow_edit: bool = False
+    home: Path, judges: Mapping[str, Judge], generator: Generator, *, allow_edit: bool, calls: Calls
 ) -> tuple[list[dict[str, Score]], Decimal]:
-    async with open_door(Calls(), Budget(), PRICES, home=home) as door:
+    async with open_door(calls, Budget(), PRICES, home=home) as door:
         check_versions([(name, each.rubric) for name, each in judges.items()], door, allow_edit=allow_edit)
         opened = {name: open_judge(name, each, door) for name, each in judges.items()}
         answering = open_generator(generator, Prompt(id="p"), door)
@@ -56,9 +56,15 @@ async def _evaluate(
 
 
 def evaluate(
-    home: Path, judges: Mapping[str, Judge], generator: Generator | None = None, *, allow_edit: bool = False
+    home: Path,
+    judges: Mapping[str, Judge],
+    generator: Generator | None = None,
+    *,
+    allow_edit: bool = False,
+    calls: Calls | None = None,
 ) -> tuple[list[dict[str, Score]], Decimal]:
-    return asyncio.run(_evaluate(home, judges, generator or Generator(kind="recorded"), allow_edit=allow_edit))
+    answering = generator or Generator(kind="recorded")
+    return asyncio.run(_evaluate(home, judges, answering, allow_edit=allow_edit, calls=calls or Calls()))
 
 
 def test_two_rubrics_over_stored_answers_pay_only_their_own_calls(tmp_path: Path, model_server: ModelServer) -> None:
@@ -101,9 +107,9 @@ def test_money_adds_up_to_the_last_digit(tmp_path: Path, model_server: ModelServ
     assert spent == (Decimal(billed.input) * 2 + Decimal(billed.output) * 8) / 1_000_000
 
 
-@pytest.mark.parametrize(("fault", "calls"), [("prose", 3), ("fenced", 3), ("off_scale", 6), ("malformed", 6)])
-def test_replies_out_of_form(tmp_path: Path, model_server: ModelServer, fault: str, calls: int) -> None:
-    model_server.when(fault, first_attempts=1)
+@pytest.mark.parametrize(("kind", "calls"), [("prose", 3), ("fenced", 3), ("off_scale", 6), ("malformed", 6)])
+def test_replies_out_of_form(tmp_path: Path, model_server: ModelServer, kind: str, calls: int) -> None:
+    model_server.when(kind, first_attempts=1)
     scores, _ = evaluate(tmp_path, {"g": judged(model_server, "grounding_v1")})
     assert model_server.count() == calls
     expected = "scored" if calls == 3 else "failed"  # a re-ask is another request, and gets the fault as well
@@ -140,3 +146,16 @@ def test_a_model_that_refuses_log_probabilities_ends_the_job_with_the_remedy(tmp
         pytest.raises(JobStopped, match="scoring=verdict"),
     ):
         evaluate(tmp_path, {"g": judged(server, "grounding_v1", scoring="probability")})
+
+
+def test_a_reply_without_yes_or_no_is_asked_again_only_on_request(tmp_path: Path, model_server: ModelServer) -> None:
+    model_server.when(fault("text", text="Perhaps"), first_attempts=1)
+    judges = {"g": judged(model_server, "topicality_v2", scoring="sentences")}
+    for _ in range(2):
+        scores, _ = evaluate(tmp_path, judges)
+        assert {(each["g"].status, each["g"].reason) for each in scores} == {("failed", "malformed")}
+        assert model_server.count() == 3
+    scores, spent = evaluate(tmp_path, judges, calls=Calls(retry_failed=True))
+    assert {each["g"].status for each in scores} == {"scored"}
+    assert model_server.count() == 6
+    assert spent > 0

@@ -272,3 +272,37 @@ def test_the_plan_says_which_setting_made_a_job_new(
     assert "retriever.top_k is 2, was 1" in " ".join(capsys.readouterr().out.split())
     assert main(["plan", *arguments(model_server, "questions.limit=2", "retriever.top_k=1")]) == ExitCode.DONE
     assert "is new" not in capsys.readouterr().out
+
+
+def test_an_unreadable_verdict_is_replayed_as_it_was_and_asked_again_only_on_request(
+    model_server: ModelServer, home: Path
+) -> None:
+    """``calls.retry_failed=true`` replayed unreadable verdicts, as the ledger holds them as replies that came."""
+    told = ("questions.limit=3", "judge=[grounding]")
+    # The first reply and the one to the question that follows it; whoever asks a third time gets a good one.
+    model_server.when("malformed", model=JUDGE, first_attempts=1)
+    assert run(model_server, *told) == ExitCode.INCOMPLETE
+    assert model_server.by_model() == {GENERATOR: 3, JUDGE: 6}
+    (first,) = statistics_files()
+    (journal,) = (home / "jobs").glob("*/records.jsonl")
+    kept = journal.read_bytes()
+    for lost in (False, True):
+        if lost:
+            journal.unlink()
+        assert run(model_server, *told) == ExitCode.INCOMPLETE
+        (again,) = statistics_files()
+        assert model_server.count() == 9
+        assert again["assessments"] == first["assessments"]
+        assert again["run_info"]["usage"] == first["run_info"]["usage"]
+    journal.write_bytes(kept)
+    again = [*arguments(model_server, *told), "calls.retry_failed=true"]
+    plan = asyncio.run(plan_sweep(compose_jobs(again, multirun=False), {}, home))
+    assert plan.total.held_low == plan.total.unique_high - 3
+    assert plan.total.cost is not None
+    before = money(model_server)
+    assert main(again) == ExitCode.DONE
+    assert plan.total.cost.low <= money(model_server) - before <= plan.total.cost.high
+    assert model_server.by_model() == {GENERATOR: 3, JUDGE: 9}
+    assert run(model_server, *told) == ExitCode.DONE
+    assert run(model_server, *told, "calls.retry_failed=true") == ExitCode.DONE
+    assert model_server.count() == 12
