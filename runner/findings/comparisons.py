@@ -128,7 +128,11 @@ class Comparison:
     """A minus B."""
     standard_error: float | None
     interval: Interval | None
-    """95 %: t with clusters minus 1 degrees, or Tango's for pass rates of single questions."""
+    """95 %: t with clusters minus 1 degrees, or Tango's for pass rates of single questions.
+
+    Where every cluster shows the same difference there is no variance: Tango's over clusters for pass rates, the rule
+    of three times the scale for equal means, else ``None``. Of width 0 only for a run compared with itself.
+    """
     p: float | None
     """Of the test named in ``method``, two-sided, uncorrected."""
     method: str
@@ -156,3 +160,5 @@ class Comparison:
     """Benjamini-Hochberg, for exploring."""
     simultaneous: Interval | None = None
     """The interval that holds together with those of all other pairs of the family (max-T)."""
+    unit: str = "document"
+    """What a cluster is, in one word."""

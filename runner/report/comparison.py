@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from runner.findings import Comparison, Interval, Measure, Standing, SweepComparison, Word
+from runner.findings import Comparison, Interval, Measure, PassRates, Standing, SweepComparison, Word
 from runner.report.tables import table_or_blocks
-from runner.report.text import plain
+from runner.report.text import plain, plus_minus
 
+SIGN_FLIP = "sign-flip permutation"
+"""The method where there is no variance for t."""
 MOST_PAIRS = 20
 """Pairs shown; the rest are in the CSV file and the DataFrame."""
 _STYLES = {Word.BETTER: "green", Word.WORSE: "red", Word.EQUIVALENT: "cyan", Word.UNDECIDED: "yellow"}
@@ -67,17 +69,32 @@ def _pair_in_full(pair: Comparison) -> Iterator[Text]:
     yield Text(plain(pair.sentence), style=_STYLES[pair.verdict])
     if pair.p is not None:
         exact = "exact" if pair.permutation_exact else "sampled"
-        second = "" if pair.p_permutation is None else f"; sign-flip permutation p = {_p(pair.p_permutation)} ({exact})"
-        yield Text(f"p = {_p(pair.p)} ({pair.method}){second}")
+        first, second = f"p = {_p(pair.p)} ({pair.method})", ""
+        if pair.method == SIGN_FLIP:
+            first = f"p = {_p(pair.p)} ({pair.method}, {exact})"
+        elif pair.p_permutation is not None:
+            second = f"; sign-flip permutation p = {_p(pair.p_permutation)} ({exact})"
+        yield Text(first + second)
     if pair.minimum_detectable is not None:
         yield Text(f"this design shows a true difference of {pair.minimum_detectable:.3g} with 80 % power")
     rates = pair.pass_rates
     if rates is not None:
         yield Text(
             f"passes: both {rates.both}, only the first {rates.only_a}, only the second {rates.only_b}, neither "
-            f"{rates.neither}; difference {rates.difference * 100:+.1f} points {_interval(rates.interval, 100, 1)}, "
-            f"McNemar p = {_p(rates.p)}"
+            f"{rates.neither}{_passes(pair, rates)}"
         )
+
+
+def _passes(pair: Comparison, rates: PassRates) -> str:
+    """The difference in passes with its interval and p, where they have not been said as the verdict's own."""
+    if pair.measure == Measure.PASS_RATE:
+        return ""
+    difference = f"; difference {rates.difference * 100:+.1f} points"
+    if pair.clusters == pair.questions:
+        return f"{difference} {_interval(rates.interval, 100, 1)}, McNemar p = {_p(rates.p)}"
+    if rates.clustered is None:
+        return difference
+    return f"{difference} {_interval(rates.clustered, 100, 1)}, p = {_p(rates.clustered_p)} (paired t, clustered)"
 
 
 _STANDING_HEADER = (
@@ -97,7 +114,6 @@ _STANDING_HEADER = (
 
 def _standing(one: Standing, measure: Measure) -> list[str]:
     side, counts = one.side, one.side.counts
-    error = "" if side.standard_error is None else f" ± {side.standard_error:.3f}"
     return [
         plain(side.name, True),
         f"{counts.scored}/{counts.asked}",
@@ -105,7 +121,7 @@ def _standing(one: Standing, measure: Measure) -> list[str]:
         f"{counts.failed} ({', '.join(f'{plain(r, True)} {n}' for r, n in counts.reasons.items())})"
         if counts.failed
         else "",
-        "none" if side.mean is None else f"{side.mean:.3f}{error}",
+        "none" if side.mean is None else f"{side.mean:.3f}{plus_minus(side.standard_error, 3)}",
         "none" if side.pass_rate is None else f"{side.pass_rate:.1%} {_interval(side.pass_interval, 100, 1)}",
         "yes" if one.may_be_best else "",
         "" if one.probability_best is None else f"{one.probability_best:.2f}",
@@ -117,12 +133,25 @@ def _standing(one: Standing, measure: Measure) -> list[str]:
     ]
 
 
-_PAIR_HEADER = ("job", "against", "n", "difference", "95 %", "all at once", "p", "Holm", "BH", "shows", "verdict")
+_PAIR_HEADER = (
+    "job",
+    "against",
+    "questions",
+    "difference",
+    "95 %",
+    "all at once",
+    "p",
+    "Holm",
+    "BH",
+    "shows",
+    "verdict",
+)
 
 
 def _pair(pair: Comparison) -> list[str]:
     factor, digits = (100, 1) if pair.measure == Measure.PASS_RATE else (1, 3)
-    clusters = "" if pair.clusters == pair.questions else f"/{pair.clusters}"
+    units = pair.unit if pair.clusters == 1 else f"{pair.unit}s"
+    clusters = "" if pair.clusters == pair.questions else f" ({pair.clusters} {units})"
     needed = "" if pair.questions_needed is None else f" (≈{pair.questions_needed:,})"
     return [
         plain(pair.a.name, True),

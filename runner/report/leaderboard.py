@@ -13,7 +13,7 @@ from rich.text import Text
 
 from runner.records import JudgeSummary, RunResult, RunStatus, RunSummary
 from runner.report.tables import table_or_blocks
-from runner.report.text import plain
+from runner.report.text import plain, plus_minus
 
 Row = tuple[RunResult, RunSummary]
 
@@ -108,7 +108,7 @@ def _score(judge: JudgeSummary | None) -> str:
     counts = f"{judge.scored}/{judge.asked}"
     if judge.mean is None:
         return f"none scored {counts}"
-    error = "" if judge.standard_error is None else f" ± {judge.standard_error:.2f}"
+    error = plus_minus(judge.standard_error, 2)
     passed = "" if judge.pass_rate is None else f"\n{judge.pass_rate:.0%} pass"
     return f"{judge.mean:.2f}{error} {counts}{passed}"
 

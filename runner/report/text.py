@@ -35,6 +35,13 @@ def shorten(text: str, width: int) -> str:
     return line if len(line) <= width and len(text) <= width * 4 + 16 else line[: max(width - 1, 0)].rstrip() + "…"
 
 
+def plus_minus(error: float | None, digits: int) -> str:
+    """A standard error as it stands behind a mean; where it is 0 there was no variance, which is no certainty."""
+    if error is None:
+        return ""
+    return " (no variance)" if error == 0 else f" ± {error:.{digits}f}"
+
+
 def _visible(character: str) -> str:
     if character in _KEPT or character in _JOINERS or unicodedata.category(character) not in _INVISIBLE:
         return character

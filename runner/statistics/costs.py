@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from runner.findings import Interval
 from runner.statistics.power import ALPHA
+from runner.statistics.proportions import unseen_rate
 from runner.statistics.scores import NOT_ASKED, ScoreTable
 from runner.statistics.verdicts import t_quantile
 
@@ -42,7 +43,17 @@ def _cost(table: ScoreTable, row: int) -> Cost:
     correct = float(passed.sum())
     if correct == 0:
         return Cost(paid / count, None, None)
-    return Cost(paid / count, paid / correct, ratio_interval(table.cost[row] * asked, passed, asked, table.starts))
+    interval = ratio_interval(table.cost[row] * asked, passed, asked, table.starts)
+    if interval is not None and correct == count:
+        # All pass, so the pass rate has no variance, but so many documents do not show that it is 1.
+        interval = Interval(interval.low, interval.high / (1 - unseen_rate(_clusters(asked, table.starts))))
+    return Cost(paid / count, paid / correct, interval)
+
+
+def _clusters(mask: Array, starts: Array) -> int:
+    import numpy
+
+    return int((numpy.add.reduceat(mask, starts, dtype=numpy.int64) > 0).sum())
 
 
 def ratio_interval(upper: Array, lower: Array, mask: Array, starts: Array) -> Interval | None:
@@ -53,7 +64,7 @@ def ratio_interval(upper: Array, lower: Array, mask: Array, starts: Array) -> In
     import numpy
 
     count = int(mask.sum())
-    clusters = int((numpy.add.reduceat(mask, starts, dtype=numpy.int64) > 0).sum())
+    clusters = _clusters(mask, starts)
     if clusters < 2 or count == 0:
         return None
     means, sums = [], []

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from runner.findings import Bounds, Comparison, Interval, Measure, PassRates, Side, Word
 from runner.statistics.pairs import PairNumbers, pair_numbers
@@ -12,6 +12,7 @@ from runner.statistics.power import ALPHA
 from runner.statistics.proportions import mcnemar, newcombe, tango, unseen_rate
 from runner.statistics.scores import ScoreTable
 from runner.statistics.sentences import Subject, bounds_sentence, plural, verdict_sentence
+from runner.statistics.unvaried import Kind, Unvaried, unvaried
 from runner.statistics.verdicts import (
     Inference,
     decide,
@@ -103,17 +104,20 @@ class Draft:
             p_holm=p_holm,
             p_bh=p_bh,
             simultaneous=simultaneous,
+            unit=self.table.unit,
         )
 
     def _bounds(self, p_holm: float | None) -> Bounds | None:
         numbers = self.numbers
-        if numbers.lowest is None or numbers.highest is None:
+        if numbers.lowest is None or numbers.highest is None or _same_run(self.table, numbers):
             return None
+        all_equal = _all_equal(self.table, self.measure, numbers, self.margin)
         # A family corrects the bounds as much as it corrects the pair itself.
         factor = p_holm / max(self.found.p, 1e-300) if p_holm is not None and self.found.p is not None else 1.0
         words = []
         for difference, error in (numbers.lowest, numbers.highest):
-            found = infer(numbers.bound_questions, numbers.bound_clusters, difference, error, numbers.p_permutation)
+            counts = numbers.bound_questions, numbers.bound_clusters
+            found = infer(*counts, difference, error, p_permutation=numbers.p_permutation, all_equal=all_equal)
             words.append(decide(found, self.margin, None if found.p is None else min(1.0, found.p * factor)))
         return Bounds(numbers.lowest[0], numbers.highest[0], words[0], words[1])
 
@@ -133,24 +137,40 @@ def draft_pairs(
     rates = _pass_rates(numbers)
     drafts = []
     for one, rate in zip(numbers, rates, strict=True):
-        found, method = _inference(table, measure, one, rate)
+        found, method = _inference(table, measure, one, rate, margin)
         drafts.append(Draft(table, measure, one, sides[one.a], sides[one.b], margin, found, method, rate))
     return drafts
 
 
 def _inference(
-    table: ScoreTable, measure: Measure, numbers: PairNumbers, rates: PassRates | None
+    table: ScoreTable, measure: Measure, numbers: PairNumbers, rates: PassRates | None, margin: float | None
 ) -> tuple[Inference, str]:
-    found = infer(numbers.questions, numbers.clusters, numbers.difference, numbers.error, numbers.p_permutation)
+    found = infer(
+        numbers.questions,
+        numbers.clusters,
+        numbers.difference,
+        numbers.error,
+        p_permutation=numbers.p_permutation,
+        all_equal=_all_equal(table, measure, numbers, margin),
+    )
     if found.p is None:
         return found, METHOD_NONE
-    same_run = table.job_keys[numbers.a] == table.job_keys[numbers.b] and numbers.difference == 0 == numbers.error
-    if measure == Measure.PASS_RATE and rates is not None and numbers.clusters == numbers.questions and not same_run:
-        interval = rates.interval
-        return Inference(
-            found.questions, found.clusters, found.difference, found.error, interval, rates.p
-        ), METHOD_MCNEMAR
+    single = numbers.clusters == numbers.questions and not _same_run(table, numbers)
+    if measure == Measure.PASS_RATE and rates is not None and single:
+        return replace(found, interval=rates.interval, p=rates.p), METHOD_MCNEMAR
     return found, METHOD_T if found.error > 0 else METHOD_SIGN_FLIP
+
+
+def _same_run(table: ScoreTable, numbers: PairNumbers) -> bool:
+    return table.job_keys[numbers.a] == table.job_keys[numbers.b] and numbers.difference == 0 == numbers.error
+
+
+def _all_equal(
+    table: ScoreTable, measure: Measure, numbers: PairNumbers, margin: float | None
+) -> Callable[[float, int], Unvaried]:
+    spread = None if table.lowest is None or table.highest is None else table.highest - table.lowest
+    kind = Kind(spread, measure == Measure.PASS_RATE, _same_run(table, numbers), numbers.alike)
+    return lambda difference, clusters: unvaried(difference, clusters, kind, margin)
 
 
 def _pass_rates(numbers: Sequence[PairNumbers]) -> list[PassRates | None]:
@@ -211,10 +231,11 @@ def _notes(table: ScoreTable, numbers: PairNumbers, found: Inference) -> list[st
             f"{plural(numbers.failed, 'question')} failed in one of the runs and the ends of the scale are not known, "
             "so no bounds can be given."
         )
-    if found.clusters >= 2 and found.error == 0:
+    if found.unvaried is not None and not _same_run(table, numbers):
         unseen = unseen_rate(found.clusters)
+        what = "Every question shows" if numbers.alike else f"Every {unit} shows"
         notes.append(
-            f"All differences are equal, so there is no variance; {plural(found.clusters, unit)} do not rule out "
+            f"{what} the same difference, so there is no variance; {plural(found.clusters, unit)} do not rule out "
             f"another difference for up to {unseen:.1%} of all {unit}s."
         )
     elif 2 <= found.clusters < FEW_CLUSTERS:

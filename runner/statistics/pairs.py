@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from runner.findings import Measure
-from runner.statistics.moments import Moments, cluster_totals, moments
+from runner.statistics.moments import NEGLIGIBLE, Moments, cluster_totals, moments
 from runner.statistics.scores import FAILED, NOT_ASKED, SCORED, ScoreTable
 from runner.statistics.signflip import sign_flip_rows
 
@@ -50,6 +50,8 @@ class PairNumbers:
     bound_questions: int
     only_in_a: int
     only_in_b: int
+    alike: bool
+    """Whether every question shows the same difference."""
 
 
 def pair_numbers(
@@ -90,12 +92,16 @@ class _Block:
     """One block of pairs; keeps only small arrays after construction."""
 
     def __init__(self, table: ScoreTable, a: Array, b: Array, measure: Measure) -> None:
+        import numpy
+
         values = measured(table, measure)
         self.a, self.b = a, b
         state_a, state_b = table.state[a], table.state[b]
         mask = (state_a == SCORED) & (state_b == SCORED)
         differences = values[a] - values[b]
         self.main = moments(differences, mask, table.starts)
+        off = numpy.abs(numpy.where(mask, differences - self.main.mean[:, None], 0.0)).max(axis=1, initial=0.0)
+        self.alike = off <= NEGLIGIBLE * numpy.abs(differences).max(axis=1, initial=0.0)
         self.totals = cluster_totals(differences, mask, table.starts)
         count = mask.sum(axis=1)
         safe = count.clip(min=1)
@@ -159,6 +165,7 @@ class _Block:
                 "bound_questions": int(self.low.count[k]) if bounded and self.low is not None else 0,
                 "only_in_a": int(self.only_in_a[k]),
                 "only_in_b": int(self.only_in_b[k]),
+                "alike": bool(self.alike[k]),
             }
 
 

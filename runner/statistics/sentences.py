@@ -45,14 +45,25 @@ def verdict_sentence(subject: Subject, found: Inference, word: Word, margin: flo
         by = change(abs(found.difference), measure, sign=False)
         return f"{a} is {word.value} than {b} on {what} by {by}{doubt}, {base}{small}."
     if word == Word.EQUIVALENT:
-        if found.difference == 0 and found.error == 0:
-            return f"{a} and {b} are equivalent on {what}: every question got the same score from both ({base})."
+        if found.difference == 0 and found.interval == Interval(0.0, 0.0):
+            return f"{a} and {b} are equivalent on {what}: {_same(subject, found)} ({base})."
         limit = "" if margin is None else f" within the margin of {amount(margin, measure)}"
         return f"{a} and {b} are equivalent on {what}{limit}: {shown}{doubt}, {base}."
     more = subject.blocked or (
         "more questions alone would not decide" if needed is None else f"about {needed:,} questions would decide"
     )
-    return f"Undecided whether {a} or {b} is better on {what}: {shown}{doubt}, {base}; {more}."
+    seen = f"{shown}{doubt}, {base}"
+    if found.difference == 0 and found.unvaried is not None:
+        seen = f"{_same(subject, found)}, but {base} do not rule out a difference{doubt}"
+    return f"Undecided whether {a} or {b} is better on {what}: {seen}; {more}."
+
+
+def _same(subject: Subject, found: Inference) -> str:
+    if found.unvaried is not None and not found.unvaried.alike:
+        return f"the differences within every {subject.unit} cancel out"
+    if subject.measure == Measure.PASS_RATE:
+        return "every question passed in both or failed in both"
+    return "every question got the same score from both"
 
 
 def bounds_sentence(bounds: Bounds, failed: int, measure: Measure) -> str:
@@ -80,7 +91,7 @@ def amount(value: float, measure: Measure) -> str:
 def interval_text(interval: Interval | None, measure: Measure) -> str:
     """``(95 % interval +0.1 to +0.3)``, or why there is none."""
     if interval is None:
-        return " (all differences are equal, so there is no variance to make an interval from)"
+        return " (the same throughout, so there is no variance to make an interval from)"
     factor = 100 if measure == Measure.PASS_RATE else 1
     digits = 1 if measure == Measure.PASS_RATE else 3
     return f" (95 % interval {interval.low * factor:+.{digits}f} to {interval.high * factor:+.{digits}f})"

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 FEW_PAIRS = 30
 """Up to this many pairs each gets the full number of permutations."""
+SMALLEST_SHOWN = 0.0005
+"""What rounds to 0 in three decimals is not said to be expected."""
+TIE = 1e-12
 
 
 def compare_sweep(
@@ -135,7 +138,8 @@ class _Whole:
     def agree_with(self, comparisons: Sequence[Comparison]) -> None:
         """Bring the set into line with the verdicts against the best: the two must not contradict each other.
 
-        Who is worse leaves it; who is in doubt only because scores failed comes back, at the end.
+        Who is worse leaves it; who is in doubt only because scores failed, or because few clusters all came out alike,
+        comes back, at the end.
         """
         if self.best is None:
             return
@@ -145,21 +149,34 @@ class _Whole:
         }
         beaten = {name for name, pair in against.items() if pair.verdict in (Word.BETTER, Word.WORSE)}
         doubtful = {
-            name for name, pair in against.items() if name not in beaten and pair.bounds and not pair.bounds.agree
+            name
+            for name, pair in against.items()
+            if name not in beaten and ((pair.bounds and not pair.bounds.agree) or not pair.standard_error)
         }
         kept = [row for row in self.may_be_best if names[row] not in beaten]
         self.may_be_best = kept + [row for row in range(len(names)) if names[row] in doubtful and row not in kept]
 
     def optimism(self) -> Optimism | None:
-        if self.found is None or self.best is None:
+        """``None`` too where all runs are level: then nothing was picked."""
+        if self.found is None or self.best is None or len(self.highest) == len(self._table.names):
             return None
         name, observed = self._table.names[self.best], float(self.found.means[self.best])
         drop = max(0.0, expected_drop(self.found))
-        sentence = (
-            f"{name} is the highest of {len(self._table.names)} with {observed:.3f}; picking the highest flatters it: "
-            f"on new questions expect about {drop:.3f} less."
-        )
+        count = len(self._table.names)
+        who = f"{name} is" if len(self.highest) == 1 else f"{', '.join(self.highest)} share"
+        end = f"; picking the highest flatters it: on new questions expect about {drop:.3f} less."
+        if drop < SMALLEST_SHOWN:
+            end = ", and would have been picked from other questions like these too, so that picking flatters nobody."
+        sentence = f"{who} the highest of {count} with {observed:.3f}{end}"
         return Optimism(name, observed, drop, sentence)
+
+    @property
+    def highest(self) -> list[str]:
+        """Who has the highest number, or shares it."""
+        if self.found is None:
+            return []
+        means = self.found.means
+        return [self._table.names[row] for row in range(len(means)) if means[row] >= means.max() - TIE]
 
 
 def _names(pair: Comparison) -> tuple[str, str]:
@@ -212,6 +229,8 @@ def _sentences(
         optimism = whole.optimism()
         if optimism is not None and len(table.names) > 2:
             found.append(optimism.sentence)
+        elif len(whole.highest) == len(table.names) > 2:
+            found.append(f"All {len(table.names)} are level on the questions that every run scored: none to pick.")
     if whole.questions < len(table.questions):
         found.append(
             f"{plural(whole.questions, 'question')} of {len(table.questions)} were scored in every run; the set of the "
@@ -237,9 +256,10 @@ def _best_sentence(table: ScoreTable, whole: _Whole) -> str:
     if len(names) == len(table.names):
         return f"No run can be told from the best on {table.metric}: any of the {len(names)} may be it."
     others = f"{', '.join(names[1:6])}{' …' if len(names) > 6 else ''}"
+    shares = "has" if len(whole.highest) == 1 else "shares"
     return (
-        f"{names[0]} has the highest {table.metric}, and {len(names) - 1} of {len(table.names) - 1} others cannot be "
-        f"told from the best: {others}."
+        f"{names[0]} {shares} the highest {table.metric}, and {len(names) - 1} of {len(table.names) - 1} others "
+        f"cannot be told from the best: {others}."
     )
 
 

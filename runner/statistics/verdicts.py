@@ -13,12 +13,12 @@ Whoever calls this then makes it undecided where the bounds about failed scores 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from statistics import NormalDist
 
 from runner.findings import Interval, Word
 from runner.statistics.power import ALPHA, z_sum
-from runner.statistics.proportions import SMALL_CORRECTION
+from runner.statistics.unvaried import Unvaried
 
 MOST_QUESTIONS = 1_000_000
 """Beyond this, saying a number of questions helps nobody."""
@@ -36,19 +36,30 @@ class Inference:
     error: float
     interval: Interval | None
     p: float | None
+    unvaried: Unvaried | None = None
+    """Set where all differences are equal: then ``error`` is 0 and means nothing."""
 
 
-def infer(questions: int, clusters: int, difference: float, error: float, p_permutation: float) -> Inference:
+def infer(
+    questions: int,
+    clusters: int,
+    difference: float,
+    error: float,
+    *,
+    p_permutation: float,
+    all_equal: Callable[[float, int], Unvaried],
+) -> Inference:
     """The paired, clustered t test with clusters minus 1 degrees, and its 95 % interval.
 
-    Where all differences are equal there is no variance to test with: p is that of the sign flip, and an interval is
-    given only for a difference of exactly 0, where it is [0, 0].
+    Where all differences are equal there is no variance to test with: p is that of the sign flip, and the interval is
+    what ``all_equal`` makes of the difference and the number of clusters.
     """
     if clusters < 2:
         return Inference(questions, clusters, difference, error, None, None)
     if error == 0:
-        interval = Interval(0.0, 0.0) if difference == 0 else None
-        return Inference(questions, clusters, difference, error, interval, 1.0 if difference == 0 else p_permutation)
+        found = all_equal(difference, clusters)
+        p = 1.0 if difference == 0 else p_permutation
+        return Inference(questions, clusters, difference, error, found.interval, p, found)
     quantile = t_quantile(1 - ALPHA / 2, clusters - 1)
     interval = Interval(difference - quantile * error, difference + quantile * error)
     return Inference(questions, clusters, difference, error, interval, t_p(difference / error, clusters - 1))
@@ -70,11 +81,11 @@ def decide(found: Inference, margin: float | None, p: float | None = None) -> Wo
 
 def equivalence_p(found: Inference, margin: float | None) -> float | None:
     """The larger p of the two one-sided t tests of a difference beyond plus or minus ``margin`` (TOST)."""
+    if found.unvaried is not None:
+        return found.unvaried.p_equivalence
     if margin is None or margin <= 0 or found.clusters < 2:
         return None
     gap = margin - abs(found.difference)
-    if found.error == 0:
-        return 0.0 if gap > 0 else 1.0
     from scipy.special import stdtr
 
     return float(stdtr(found.clusters - 1, -gap / found.error))
@@ -96,30 +107,23 @@ def questions_to_decide(found: Inference, margin: float | None) -> int | None:
     """
     if found.clusters < 2:
         return None
-    if found.error == 0:
-        equal_passes = found.difference == 0 and found.interval is not None
-        return round_up(_equal_passes_needed(margin)) if margin and margin < 1 and equal_passes else None
+    if found.unvaried is not None:
+        clusters = found.unvaried.clusters_to_decide
+        return None if clusters is None else _more_than(found, clusters * found.questions / found.clusters)
     gaps = [abs(found.difference)]
     if margin is not None and margin > abs(found.difference):
         gaps.append(margin - abs(found.difference))
     widest = max(gaps)
     if widest <= 0:
         return None
-    needed = found.questions * (z_sum() * found.error / widest) ** 2
+    return _more_than(found, found.questions * (z_sum() * found.error / widest) ** 2)
+
+
+def _more_than(found: Inference, needed: float) -> int | None:
     if not needed <= MOST_QUESTIONS:
         return None
     # A correction over a family can leave undecided what one test alone would have shown: then more are needed still.
     return max(round_up(needed), found.questions + 1)
-
-
-def _equal_passes_needed(margin: float) -> float:
-    """Questions without one discordant pass at which Tango's interval lies within the margin.
-
-    Its end D then solves ``(nD - c)^2 = z^2 n D (1 - D)``, with c the continuity correction.
-    """
-    z = NormalDist().inv_cdf(1 - ALPHA / 2)
-    spread = z * z * margin * (1 - margin)
-    return ((math.sqrt(spread) + math.sqrt(spread + 4 * margin * SMALL_CORRECTION)) / (2 * margin)) ** 2
 
 
 def round_up(number: float) -> int:

@@ -35,6 +35,32 @@ def test_two_jobs_show_the_verdict_in_full() -> None:
     assert "judge's opinions" in text
 
 
+def test_no_p_is_printed_twice() -> None:
+    equal = [run_of("a", [5] * 8), run_of("b", [4] * 8)]
+    assert shown(render_comparison(compare_sweep(equal, "grounding"))).count("0.0078") == 1
+    a, b = run_of("a", [5] * 9 + [1]), run_of("b", [1] * 7 + [5, 5, 5])
+    text = shown(render_comparison(compare_sweep([a, b], "grounding", measure="pass_rate")))
+    assert text.count("McNemar") == 1
+    assert text.count("p = ") == 2, "the test's own and the permutation's"
+
+
+def test_questions_and_documents_of_a_pair_are_named_and_passes_tested_by_document() -> None:
+    clusters = [f"d{k // 2}" for k in range(8)]
+    three = [run_of(name, [5, level] * 4, clusters) for name, level in (("a", 4), ("b", 5), ("c", 3))]
+    for width in (60, 200):
+        assert "8 (4 documents)" in shown(render_comparison(compare_sweep(three, "grounding")), width)
+    two = [run_of(name, [5, 1, 5, 1, 5, 5, 1, level], clusters) for name, level in (("a", 5), ("b", 1))]
+    text = shown(render_comparison(compare_sweep(two, "grounding")))
+    assert "(paired t, clustered)" in text.split("passes:")[1]
+    assert "McNemar" not in text
+
+
+def test_a_mean_of_equal_scores_is_not_shown_with_an_error_of_0() -> None:
+    text = shown(render_comparison(compare_sweep([run_of("a", [5] * 8), run_of("b", [4] * 8)], "grounding")))
+    assert "5.000 (no variance)" in text
+    assert "± 0.000" not in text
+
+
 def test_many_jobs_show_sentences_standings_and_pairs() -> None:
     text = shown(render_comparison(compare_sweep(runs(8), "grounding")), 200)
     assert "after Holm's correction over all of them" in text

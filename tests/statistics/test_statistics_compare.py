@@ -101,6 +101,66 @@ def test_equal_differences_are_tested_by_sign_flip_and_two_questions_decide_noth
     assert (two.verdict, two.p) == (Word.UNDECIDED, 0.5)
 
 
+@pytest.mark.parametrize("measure", ["mean", "pass_rate"])
+@pytest.mark.parametrize(("size", "documents"), [(1, 12), (3, 4)])
+def test_all_pass_in_two_runs_is_no_interval_of_width_0(measure: str, size: int, documents: int) -> None:
+    clusters = clustered([5.0] * 12, size)
+    result = compare_runs(
+        run_of("a", [5] * 12, clusters), run_of("b", [5] * 12, clusters), "grounding", measure=measure
+    )
+    assert (result.difference, result.p, result.clusters) == (0, 1, documents)
+    assert result.interval is not None
+    unseen = 1 - 0.05 ** (1 / documents)
+    limit = unseen * (4 if measure == "mean" else 1)
+    assert result.interval.high == pytest.approx(limit, rel=0.2)
+    assert result.interval.low == pytest.approx(-result.interval.high)
+    assert result.verdict == Word.UNDECIDED
+    assert "do not rule out a difference" in result.sentence
+    assert result.p_equivalence is not None
+    assert result.p_equivalence > 0.05
+    # As many as it asks for do decide.
+    assert result.questions_needed is not None
+    many = [5.0] * result.questions_needed
+    groups = clustered(many, size)
+    enough = compare_runs(run_of("a", many, groups), run_of("b", many, groups), "grounding", measure=measure)
+    assert enough.verdict == Word.EQUIVALENT
+    assert enough.p_equivalence is not None
+    assert enough.p_equivalence < 0.05
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_all_pass_against_all_fail_in_few_documents_has_an_interval_and_a_number_that_decides(sign: int) -> None:
+    passed, failed = [5.0] * 12, [1.0] * 12
+    a, b = (passed, failed) if sign > 0 else (failed, passed)
+    clusters = clustered(a, 3)
+    result = compare_runs(run_of("a", a, clusters), run_of("b", b, clusters), "grounding", measure="pass_rate")
+    assert (result.verdict, result.questions_needed) == (Word.UNDECIDED, 18)
+    assert result.interval is not None
+    assert result.interval.high - result.interval.low > 0.5
+    a, b, clusters = [*a, *a[:6]], [*b, *b[:6]], clustered([*a, *a[:6]], 3)
+    more = compare_runs(run_of("a", a, clusters), run_of("b", b, clusters), "grounding", measure="pass_rate")
+    assert more.verdict == (Word.BETTER if sign > 0 else Word.WORSE)
+
+
+def test_differences_that_cancel_within_each_document_are_not_called_the_same_scores() -> None:
+    clusters = clustered([0.0] * 12, 2)
+    result = compare_runs(run_of("a", [5, 1] * 6, clusters), run_of("b", [1, 5] * 6, clusters), "grounding")
+    assert result.difference == 0
+    assert result.verdict == Word.UNDECIDED
+    assert "the differences within every document cancel out" in result.sentence
+    assert "Every document shows the same difference" in result.notes[0]
+
+
+def test_equal_scores_on_a_scale_of_unknown_ends_give_a_sentence_and_no_interval() -> None:
+    def run(name: str) -> Any:
+        records = [make_record(f"q{k}", {"g": make_score("g", 2.0, lowest=None, highest=None)}) for k in range(5)]
+        return make_run(name, records)
+
+    result = compare_runs(run("a"), run("b"), "g")
+    assert (result.interval, result.verdict) == (None, Word.UNDECIDED)
+    assert "no variance to make an interval from" in result.sentence
+
+
 def test_better_and_worse_are_seen_from_the_first_run() -> None:
     good, bad = run_of("good", [5, 5, 4, 5, 5, 4, 5, 5]), run_of("bad", [2, 3, 1, 2, 3, 3, 2, 1])
     assert compare_runs(good, bad, "grounding").verdict == Word.BETTER

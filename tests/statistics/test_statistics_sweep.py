@@ -129,8 +129,54 @@ def test_equal_runs_all_may_be_the_best() -> None:
     sweep = compare_sweep([run_of(name, [5, 4, 3, 5]) for name in "abc"], "grounding")
     assert set(sweep.indistinguishable) == {"a", "b", "c"}
     assert [standing.probability_best for standing in sweep.standings] == pytest.approx([1 / 3] * 3)
-    assert all(pair.verdict == Word.EQUIVALENT for pair in sweep.pairs)
     assert sweep.critical_value is None
+
+
+def test_optimism_of_picking_among_equals_is_not_said() -> None:
+    sweep = compare_sweep([run_of(name, [5, 4, 3, 5]) for name in "abc"], "grounding")
+    assert sweep.optimism is None
+    said = " ".join(sweep.sentences)
+    assert "All 3 are level on the questions that every run scored" in said
+    assert "flatters" not in said
+    two = compare_sweep([run_of("a", [5, 4, 3, 5]), run_of("b", [5, 4, 3, 5]), run_of("c", [1, 2, 1, 3])], "grounding")
+    assert two.optimism is not None
+    assert two.optimism.sentence.startswith("a, b share the highest of 3 with 4.250")
+    assert two.sentences[0].startswith("a shares the highest grounding"), two.sentences[0]
+
+
+def test_a_clear_winner_is_not_said_to_lose_0_000_on_new_questions() -> None:
+    sweep = compare_sweep([run_of("a", [5] * 9), run_of("b", [1, 2, 1] * 3), run_of("c", [2, 1, 2] * 3)], "grounding")
+    assert sweep.optimism is not None
+    assert "0.000" not in sweep.optimism.sentence
+    assert "picking flatters nobody" in sweep.optimism.sentence
+
+
+def test_a_rival_that_few_clusters_cannot_tell_from_the_best_stays_in_the_set() -> None:
+    clusters = [f"d{k // 3}" for k in range(12)]
+    runs = [run_of(name, values, clusters) for name, values in (("a", [5] * 12), ("b", [1] * 12), ("c", [5, 1] * 6))]
+    sweep = compare_sweep(runs, "grounding")
+    (pair,) = [pair for pair in sweep.pairs if {pair.a.name, pair.b.name} == {"a", "b"}]
+    assert pair.verdict == Word.UNDECIDED
+    assert "b" in sweep.indistinguishable
+
+
+def test_holm_does_not_wait_for_a_collection_of_everything_in_memory() -> None:
+    import gc
+
+    alive = [[k] for k in range(300_000)]
+    before = gc.get_count()[2], gc.get_freeze_count()
+    collected: list[int] = []
+    gc.callbacks.append(lambda phase, info: collected.append(info["generation"]) if phase == "stop" else None)
+    try:
+        seen = {}
+        gc.callbacks.append(lambda phase, info: seen.setdefault(phase, gc.get_freeze_count()))
+        assert adjusted([0.01, 0.04], "holm") == pytest.approx([0.02, 0.04])
+    finally:
+        del gc.callbacks[-2:]
+    assert collected.count(2) == 1, "statsmodels calls gc.collect() for Holm; if it no longer does, drop the freeze"
+    assert seen["start"] >= len(alive), "what was alive is hidden from that collection"
+    assert gc.get_freeze_count() == before[1] == 0
+    assert adjusted([0.03]) == [0.03], "a family of one needs no correction"
 
 
 def test_who_is_in_doubt_only_for_failed_scores_may_still_be_the_best() -> None:
@@ -195,6 +241,14 @@ def test_nothing_correct_has_no_cost_per_correct_answer() -> None:
     assert standings[0].cost_per_correct is None
     assert standings[1].cost_per_correct == 2.0
     assert standings[1].cost_per_correct_interval is None, "half of four right: the rate may be 0, so no upper end"
+
+
+def test_a_cost_per_correct_answer_is_not_certain_because_all_passed() -> None:
+    runs = [priced("a", [True] * 10, "0.01"), priced("b", [True] * 10, "0.02")]
+    (one, _) = compare_sweep(runs, "grounding").standings
+    assert one.cost_per_correct_interval is not None
+    assert one.cost_per_correct_interval.low == pytest.approx(0.01)
+    assert one.cost_per_correct_interval.high == pytest.approx(0.01 / 0.05 ** (1 / 10))
 
 
 def test_fieller_covers_a_known_ratio() -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from runner.findings import Comparison, Measure, Standing, SweepComparison, Word
-from runner.report.html.figures import interval, number, percent, probability, reasons, usd
+from runner.report.html.figures import counted, interval, number, percent, probability, reasons, usd
 from runner.report.html.given import ReportInput
 from runner.report.html.parts import Cell, Section, Table, table
+from runner.report.text import plus_minus
 
 MOST_PAIRS = 60
 """Pairs shown of one metric; ``runner compare --csv`` writes all of them."""
@@ -78,7 +79,7 @@ def _tables(sweep: SweepComparison) -> tuple[Table, ...]:
 
 def _standing(one: Standing) -> list[Cell | str]:
     side, counts = one.side, one.side.counts
-    error = "" if side.standard_error is None else f" ± {side.standard_error:.3f}"
+    error = plus_minus(side.standard_error, 3)
     return [
         Cell(side.name),
         f"{counts.scored} of {counts.asked}",
@@ -100,7 +101,7 @@ def _standing(one: Standing) -> list[Cell | str]:
 
 def _pair(pair: Comparison) -> list[Cell | str]:
     factor, digits = (100.0, 1) if pair.measure is Measure.PASS_RATE else (1.0, 3)
-    clusters = "" if pair.clusters == pair.questions else f"{pair.clusters} documents"
+    clusters = "" if pair.clusters == pair.questions else counted(pair.clusters, pair.unit)
     needed = "" if pair.questions_needed is None else f"about {pair.questions_needed:,} questions would decide"
     difference = None if pair.difference is None else pair.difference * factor
     detectable = None if pair.minimum_detectable is None else pair.minimum_detectable * factor

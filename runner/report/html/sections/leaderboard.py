@@ -9,6 +9,7 @@ from runner.report.html.figures import counted, number, percent, placed, scale_o
 from runner.report.html.given import ReportInput
 from runner.report.html.parts import Cell, Section, Table, table
 from runner.report.leaderboard import dollars, leaderboard_notes
+from runner.report.text import plus_minus
 
 
 def leaderboard(given: ReportInput) -> Section | None:
@@ -59,7 +60,7 @@ def _score(judge: JudgeSummary | None, scale: tuple[float, float] | None) -> Cel
     counts = f"{judge.scored} of {judge.asked}"
     if judge.mean is None:
         return Cell("none scored", note=counts, tone="warn")
-    error = "" if judge.standard_error is None else f" ± {judge.standard_error:.2f}"
+    error = plus_minus(judge.standard_error, 2)
     passed = "" if judge.pass_rate is None else f"{percent(judge.pass_rate)} pass, "
     return Cell(f"{judge.mean:.2f}{error}", note=passed + counts, range=placed(judge.mean, judge.standard_error, scale))
 

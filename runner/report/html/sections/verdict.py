@@ -9,6 +9,7 @@ from runner.report.html.figures import counted, number, percent
 from runner.report.html.given import ReportInput
 from runner.report.html.sections.comparison import sentences_of
 from runner.report.leaderboard import dollars
+from runner.report.text import plus_minus
 
 MOST_JOBS = 5
 """Jobs whose trouble is told in the head; the leaderboard tells it of all."""
@@ -45,7 +46,7 @@ def _said(given: ReportInput) -> tuple[str, ...]:
     head = f"{name}{summary.answered} of {counted(summary.asked, 'question')} answered"
     judged = [
         f"{judge.judge} {number(judge.mean, 2)}"
-        f"{'' if judge.standard_error is None else f' ± {judge.standard_error:.2f}'}"
+        f"{plus_minus(judge.standard_error, 2)}"
         f" ({judge.scored} of {judge.asked} scored"
         f"{'' if judge.pass_rate is None else f', {percent(judge.pass_rate)} pass'})"
         for judge in summary.judges.values()
