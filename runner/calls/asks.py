@@ -26,7 +26,7 @@ class Wire(Protocol):
     async def ready(self) -> None:
         """Wait until there is a server to send to. Raises ConfigurationError and JobStopped."""
 
-    async def send(self, path: str, body: Mapping[str, Any]) -> WireReply: ...
+    async def send(self, path: str, content: bytes) -> WireReply: ...
 
 
 @dataclass(frozen=True, slots=True)

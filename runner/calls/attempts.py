@@ -7,6 +7,7 @@ import random
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
+from typing import Any
 
 from runner.calls import retries
 from runner.calls.asks import Ask, Landed, WireReply
@@ -116,6 +117,7 @@ class Attempts:
                     slot.used(result.usage.input_tokens + result.usage.output_tokens)
                 _tell(limiter, result)
                 attempt = self._scribe.received(one, result, will_adapt=self._will_adapt(plan, ask, result.outcome))
+                self._end_others(ask, result.outcome, attempt)
                 wait_s = self._wait_for_next(flight, plan, result.outcome, attempt)
                 self._note(flight, attempt)
                 self._purse.settle(hold, cost_of(attempt))
@@ -142,7 +144,7 @@ class Attempts:
         ask = one.ask
         try:
             async with asyncio.timeout(self._rules.settings.attempt_timeout_s):
-                reply = await ask.wire.send(ask.path, one.sent.body)
+                reply = await ask.wire.send(ask.path, one.sent.content)
         except Exception as error:
             if isinstance(error, RunnerError):
                 raise
@@ -153,17 +155,18 @@ class Attempts:
         latency_s = one.latency_s
         streamed = not ask.adaptable and ask.body.get("stream") is True and reply.status == 200
         told = summary_of(reply.body) if streamed else parsed(reply.body)
-        outcome = retries.OK if streamed else self._judge(ask, reply)
+        outcome = retries.OK if streamed else self._judge(ask, reply, told)
         return Result(outcome, reply, told, usage_of(ask.api, told), latency_s)
 
     @staticmethod
-    def _judge(ask: Ask, reply: WireReply) -> Outcome:
+    def _judge(ask: Ask, reply: WireReply, told: Any) -> Outcome:
         if 200 <= reply.status < 300 and not ask.api:
             return retries.OK  # what a user's own request of another kind is answered with need not be JSON
         return retries.classify(
             reply.status,
             reply.headers,
             reply.body,
+            told=told,
             model=ask.model,
             api_key_env=ask.endpoint.api_key_env,
             base_url=ask.endpoint.base_url,
@@ -197,16 +200,20 @@ class Attempts:
     def _end(self, flight: Flight, result: Result, attempt: Attempt) -> Landed:
         kind = result.outcome.kind
         if kind is Kind.STOP_SWEEP:
-            stopped = SweepStopped(attempt.detail)
-            self.flights.stop(stopped)
-            raise stopped
+            raise SweepStopped(attempt.detail)
         if kind is Kind.STOP_JOB:
-            self._unknown_models[flight.ask.endpoint.base_url, flight.ask.model] = attempt.detail
             raise JobStopped(attempt.detail)
         body = None if result.reply is None else result.reply.body
         if attempt.replayed or (kind is Kind.OK and not flight.ask.replayable):
             return flight.so_far("", "", body)
         return flight.so_far(attempt.status, attempt.detail, body)
+
+    def _end_others(self, ask: Ask, outcome: Outcome, attempt: Attempt) -> None:
+        """What ends the sweep or the job ends it now: while the row goes to the disk, nobody else is let out."""
+        if outcome.kind is Kind.STOP_SWEEP:
+            self.flights.stop(SweepStopped(attempt.detail))
+        elif outcome.kind is Kind.STOP_JOB:
+            self._unknown_models[ask.endpoint.base_url, ask.model] = attempt.detail
 
     def _note(self, flight: Flight, attempt: Attempt) -> None:
         flight.new.append(attempt)

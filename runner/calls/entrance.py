@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -95,7 +95,7 @@ class Entrance:
     async def _exchange(self, request: Incoming, context: CallContext, listeners: tuple[list[Call], ...]) -> Exchange:
         if request.method != "POST":
             # Asks for a list of models and the like: no model call, nothing to account for.
-            reply = await self._wire(replace(request, url=self._path(request.url))).send("", {})
+            reply = await self._wire(replace(request, url=self._path(request.url))).send("", b"")
             return Exchange(reply.status, reply.headers.get("content-type", "application/json"), reply.body)
         ask = self._ask(request, context)
         landed, _ = await self._core.call(ask, listeners=listeners)
@@ -161,7 +161,7 @@ class _HttpWire:
         # Makes the connections' pool, too, which takes a moment that is not the attempt's.
         self._transport((await self._address()).base_url)
 
-    async def send(self, path: str, body: Mapping[str, Any]) -> WireReply:
+    async def send(self, path: str, content: bytes) -> WireReply:
         import httpx2
 
         request, address = self._request, await self._address()

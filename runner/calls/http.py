@@ -8,11 +8,15 @@ as a connection that never came to be, and so as surely not paid.
 from __future__ import annotations
 
 import urllib.request
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import aiohttp
 import httpx2
+from multidict import CIMultiDict
 from yarl import URL
+
+RawHeaders = Iterable[tuple[bytes, bytes]]
 
 _DROPPED = frozenset({b"content-encoding", b"content-length", b"transfer-encoding", b"connection"})
 """Headers that speak of the bytes on the wire; the body is handed on whole and decoded."""
@@ -31,6 +35,34 @@ class PooledTransport(httpx2.AsyncBaseTransport):
         self._session: aiohttp.ClientSession | None = None
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers.raw]
+        try:
+            status, said, body = await self._exchange(
+                request.method,
+                URL(str(request.url), encoded=True),
+                headers,
+                await request.aread() or None,
+                follow=False,
+            )
+        except httpx2.TransportError as error:
+            error.request = request
+            raise
+        kept = [(name, value) for name, value in said if name.lower() not in _DROPPED]
+        return httpx2.Response(status, headers=kept, content=body, request=request)
+
+    async def post(
+        self, url: URL, headers: Iterable[tuple[str, str]], content: bytes
+    ) -> tuple[int, Mapping[str, str], bytes]:
+        """Status, headers and body of the answer to a request that is ours, without an object of httpx2 in between.
+
+        Raises httpx2's TransportError.
+        """
+        status, said, body = await self._exchange("POST", url, headers, content, follow=True)
+        return status, CIMultiDict((name.decode("latin-1"), value.decode("latin-1")) for name, value in said), body
+
+    async def _exchange(
+        self, method: str, url: URL, headers: Iterable[tuple[str, str]], content: bytes | None, *, follow: bool
+    ) -> tuple[int, RawHeaders, bytes]:
         if self._session is None:
             # No limit of connections here: how many calls are under way is the limiter's business alone.
             connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEPALIVE_S, ssl=self._ssl)
@@ -40,25 +72,17 @@ class PooledTransport(httpx2.AsyncBaseTransport):
                 cookie_jar=aiohttp.DummyCookieJar(),
                 skip_auto_headers=("User-Agent", "Content-Type", "Accept"),
             )
-        headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers.raw]
-        headers = [pair for pair in headers if pair[0].lower() not in ("accept-encoding", "transfer-encoding")]
-        headers.append(("Accept-Encoding", "gzip, deflate"))
+        sent = [pair for pair in headers if pair[0].lower() not in ("accept-encoding", "transfer-encoding")]
+        sent.append(("Accept-Encoding", "gzip, deflate"))
         try:
             async with self._session.request(
-                request.method,
-                URL(str(request.url), encoded=True),
-                headers=headers,
-                data=await request.aread() or None,
-                allow_redirects=False,
-                proxy=self._proxy,
+                method, url, headers=sent, data=content, allow_redirects=follow, proxy=self._proxy
             ) as answer:
-                body = await answer.read()
+                return answer.status, answer.raw_headers, await answer.read()
         except aiohttp.ClientError as error:
-            raise _translated(error, request) from error
+            raise _translated(error) from error
         except ConnectionError as error:
-            raise httpx2.ReadError(str(error), request=request) from error
-        kept = [(name, value) for name, value in answer.raw_headers if name.lower() not in _DROPPED]
-        return httpx2.Response(answer.status, headers=kept, content=body, request=request)
+            raise httpx2.ReadError(str(error)) from error
 
     async def aclose(self) -> None:
         if self._session is not None:
@@ -80,7 +104,7 @@ def proxy_for(base_url: str) -> str | None:
     return found if "://" in found else f"http://{found}"
 
 
-def _translated(error: aiohttp.ClientError, request: httpx2.Request) -> httpx2.TransportError:
+def _translated(error: aiohttp.ClientError) -> httpx2.TransportError:
     """The exception of httpx2 that says the same; what came before the request was out is told apart."""
     kinds: tuple[tuple[type[Any], type[httpx2.TransportError]], ...] = (
         (aiohttp.ClientProxyConnectionError, httpx2.ProxyError),
@@ -91,5 +115,5 @@ def _translated(error: aiohttp.ClientError, request: httpx2.Request) -> httpx2.T
     )
     for kind, translated in kinds:
         if isinstance(error, kind):
-            return translated(str(error) or type(error).__name__, request=request)
-    return httpx2.ReadError(str(error) or type(error).__name__, request=request)
+            return translated(str(error) or type(error).__name__)
+    return httpx2.ReadError(str(error) or type(error).__name__)

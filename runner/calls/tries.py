@@ -44,13 +44,17 @@ class Rules:
 class Sent:
     """What goes out."""
 
-    body: Mapping[str, Any]
-    size: int
-    """Bytes in UTF-8: no tokenizer makes more tokens of it."""
+    content: bytes
+    """JSON in UTF-8: no tokenizer makes more tokens of it than it has bytes."""
     changes: str
     """JSON: how it differs from what was meant."""
     limit: int | None
     """Output tokens."""
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return len(self.content)
 
 
 @dataclass(slots=True)
@@ -101,8 +105,14 @@ def prepare(ask: Ask, limit: int | None, metadata: Mapping[str, str], capabiliti
             differs["limit"] = limit
         if differs:
             changes = json.dumps(differs, sort_keys=True)
-    size = len(json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogatepass"))
-    return Sent(body, size, changes, limit)
+    return Sent(_json_bytes(body), changes, limit)
+
+
+def _json_bytes(body: Mapping[str, Any]) -> bytes:
+    try:
+        return json.dumps(body, ensure_ascii=False).encode()
+    except UnicodeEncodeError:  # half of a surrogate pair, which JSON can escape and UTF-8 cannot hold
+        return json.dumps(body).encode()
 
 
 def request_row(ask: Ask) -> dict[str, Any]:
