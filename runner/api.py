@@ -38,11 +38,18 @@ def sweep(overrides: Sequence[str] = (), *, output_dir: Path | None = None, quie
     return _run(compose_jobs(_overrides(overrides), multirun=True), output_dir, quiet)
 
 
-def load(name: str) -> tuple[RunResult, ...]:
-    """The stored runs of a job key, a run's name or a sweep's id; costs nothing."""
+def load(name: str, *, uri: str | None = None) -> tuple[RunResult, ...]:
+    """The stored runs that a name means; costs nothing.
+
+    ``name`` is a sweep's id or name, a job key, a run's name, an MLflow run id (of a job or a sweep), or
+    ``tag:NAME:VALUE``. Of several launches with one name or tag the newest counts. Runs that are not in the home are
+    read from the tracking store: ``uri``, else that of the configuration, else the local one.
+    Raises ConfigurationError where nothing fits or where it is not clear what (the candidates are listed), and
+    TrackingUnavailable where the tracking server does not answer.
+    """
     from runner.sweeps.stored import load as load_stored
 
-    return load_stored(home(), name)
+    return load_stored(home(), name, uri=uri)
 
 
 def frame(*runs: str | RunResult | SweepResult) -> pandas.DataFrame:
@@ -67,18 +74,20 @@ def compare(
     cluster_by: str = "gold",
     margin: float | None = None,
     seed: int = 7,
+    uri: str | None = None,
 ) -> SweepComparison:
     """Compares stored or given runs on one metric, question by question; costs nothing.
 
     ``runs`` are results, or what ``load`` takes; ``metric`` is a judge's name (default: the first judge) or a retrieval
-    metric. ``compare(a, b).pairs[0].sentence`` is the verdict in words, ``.to_frame()`` a DataFrame, one row a pair.
+    metric; ``baseline`` is the name or key of one of the runs, or names another stored run as ``load`` does.
+    ``compare(a, b).pairs[0].sentence`` is the verdict in words, ``.to_frame()`` a DataFrame, one row a pair.
     The other arguments are those of ``runner.statistics.compare_sweep``. Raises ConfigurationError where there is
     nothing to compare.
     """
     from runner.sweeps.comparing import compare_stored
 
     return compare_stored(
-        runs, metric, baseline=baseline, measure=measure, cluster_by=cluster_by, margin=margin, seed=seed
+        runs, metric, baseline=baseline, measure=measure, cluster_by=cluster_by, margin=margin, seed=seed, uri=uri
     )
 
 

@@ -268,6 +268,8 @@ class Tracking:
     """None: SQLite in the home."""
     experiment: str = II("name")
     traces: Annotated[str, _choice("all", "failed", "sample", "none")] = "all"
+    tags: dict[str, str] = field(default_factory=dict)
+    """Tags of your own on the runs of a launch, such as branch: main; a later gate finds them as tag:branch:main."""
 
 
 @dataclass
@@ -292,7 +294,7 @@ class GateBaseline:
     """A stored run that no judge may put this one below."""
 
     run: str | None = None
-    """A job key or a run's name, as `compare` takes it; None: no comparison."""
+    """A job key, a run's name, an MLflow run id or tag:NAME:VALUE, as `compare` takes it; None: no comparison."""
     judges: list[str] = field(default_factory=list)
     """Empty: every judge that scores."""
     margin: Annotated[float, Ge(0)] = 0.1

@@ -14,19 +14,40 @@ from runner.config import home
 from runner.errors import ConfigurationError, ExitCode
 from runner.findings import Measure, SweepComparison
 from runner.records import Record, RunResult
-from runner.sweeps.stored import load
+from runner.sweeps.stored import load, load_one
 
 EXAMPLES = 3
 _AT_K = re.compile(r"^(?:retrieval/)?\w+_at_(\d+)$")
 
 
-def compare_stored(runs: Sequence[str | RunResult], metric: str | None, **options: Any) -> SweepComparison:
+def compare_stored(
+    runs: Sequence[str | RunResult],
+    metric: str | None,
+    *,
+    baseline: str | None = None,
+    uri: str | None = None,
+    **options: Any,
+) -> SweepComparison:
     """What ``runner.compare`` does; ``options`` are those of ``statistics.compare_sweep``."""
     from runner.statistics import compare_sweep
 
-    found = loaded(runs)
+    found, named = with_baseline(loaded(runs, uri), baseline, uri)
     chosen = metric or judges_of(found)[0]
-    return compare_sweep(at_equal_k(found, chosen), chosen, **options)
+    return compare_sweep(at_equal_k(found, chosen), chosen, baseline=named, **options)
+
+
+def with_baseline(
+    runs: Sequence[RunResult], baseline: str | None, uri: str | None = None
+) -> tuple[list[RunResult], str | None]:
+    """The runs with the baseline among them, and what it is called there: one of their names or keys.
+
+    Raises ConfigurationError where the baseline is none of the runs and no one stored run either.
+    """
+    if baseline is None or any(baseline in (run.name, run.job_key) for run in runs):
+        return list(runs), baseline
+    found = load_one(home(), baseline, uri=uri)
+    known = any(run.job_key == found.job_key for run in runs)
+    return [*runs, *([] if known else [found])], found.job_key
 
 
 def at_equal_k(runs: Sequence[RunResult], metric: str) -> list[RunResult]:
@@ -52,9 +73,9 @@ def _with_metrics(record: Record, k: int) -> Record:
     return replace(record, retrieval_metrics={**record.retrieval_metrics, **found})
 
 
-def loaded(runs: Sequence[str | RunResult]) -> list[RunResult]:
+def loaded(runs: Sequence[str | RunResult], uri: str | None = None) -> list[RunResult]:
     """The runs themselves, each once, in the order given."""
-    found = [one for run in runs for one in ((run,) if isinstance(run, RunResult) else load(home(), run))]
+    found = [one for run in runs for one in ((run,) if isinstance(run, RunResult) else load(home(), run, uri=uri))]
     return list({run.job_key: run for run in found}.values()) if len(found) > 2 else found
 
 
@@ -70,7 +91,7 @@ def main(argv: Sequence[str]) -> int:
     """``runner compare RUN RUN ... [options]``; exit 0 whatever the verdicts (a gate decides on those)."""
     parser = _parser()
     asked = parser.parse_args(list(argv))
-    runs = loaded(asked.runs)
+    runs, baseline = with_baseline(loaded(asked.runs, asked.uri), asked.baseline, asked.uri)
     if asked.rubric:
         runs = with_rubrics(runs, asked.rubric)
     metrics = asked.metric or judges_of(runs)
@@ -85,7 +106,7 @@ def main(argv: Sequence[str]) -> int:
         sweep = compare_stored(
             runs,
             metric,
-            baseline=asked.baseline,
+            baseline=baseline,
             measure=asked.measure,
             cluster_by=asked.cluster_by,
             margin=asked.margin,
@@ -144,9 +165,12 @@ def _plain(sweep: SweepComparison) -> dict[str, object]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="runner compare", description=__doc__)
-    parser.add_argument("runs", nargs="+", metavar="RUN", help="job keys, run names or the id of a sweep")
+    parser.add_argument(
+        "runs", nargs="+", metavar="RUN", help="sweeps, job keys, run names, MLflow run ids or tag:NAME:VALUE"
+    )
+    parser.add_argument("--uri", help="the MLflow store to look into (default: that of the configuration)")
     parser.add_argument("--metric", action="append", help="a judge, or retrieval/hit_rate_at_3 (default: every judge)")
-    parser.add_argument("--baseline", help="compare all with this run, instead of all pairs")
+    parser.add_argument("--baseline", help="compare all with this run (one of them, or another), not all pairs")
     parser.add_argument("--measure", choices=[one.value for one in Measure], default="mean")
     parser.add_argument("--cluster-by", default="gold", help="gold, question, or a metadata field of the questions")
     parser.add_argument(

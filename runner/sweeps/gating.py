@@ -12,12 +12,12 @@ from xml.etree import ElementTree
 
 from runner.config import Job
 from runner.config.schema import Gate
-from runner.errors import ConfigurationError, Problem
+from runner.errors import ConfigurationError, Problem, TrackingUnavailable
 from runner.findings import GateCheck, GateReport, GateWord
 from runner.records import RunResult, RunStatus
 from runner.report.text import plain
 from runner.sweeps.outcome import SweepOutcome
-from runner.sweeps.stored import load
+from runner.sweeps.stored import load_one
 
 JSON, JUNIT, MARKDOWN = "gate.json", "gate.xml", "gate.md"
 _NOT_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -39,16 +39,12 @@ class Gating:
         if gate.baseline.run is None:
             return cls(gate, None, folder)
         try:
-            found = load(home, gate.baseline.run)
-        except ConfigurationError as error:
+            found = load_one(home, gate.baseline.run, uri=jobs[0].config.tracking.uri)
+        except (ConfigurationError, TrackingUnavailable) as error:
             raise ConfigurationError(
                 [Problem("gate.baseline.run", str(error), "run the baseline first, or set it to null")]
             ) from error
-        if len(found) != 1:
-            names = ", ".join(f"{run.name} ({run.job_key[:12]})" for run in found)
-            what = f"{gate.baseline.run} is a sweep of {len(found)} runs: {names}"
-            raise ConfigurationError([Problem("gate.baseline.run", what, "name one of them by its key")])
-        return cls(gate, found[0], folder)
+        return cls(gate, found, folder)
 
     @property
     def wanted(self) -> bool:

@@ -1,8 +1,9 @@
-"""Reads finished runs back from the home, by job key, run name, output folder or sweep."""
+"""Reads finished runs back: by sweep, job key or name from the home, else by what the tracking store calls them."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from runner.sweeps.keeping import KeptRun, KeptSweep, kept_end, read_sweep, with
 
 LEAST_PREFIX = 4
 """Characters of an id or a key that are enough to look for it."""
+TAG = "tag:"
+_LISTED = 6
 
 
 def stored_keys(home: Path) -> tuple[str, ...]:
@@ -99,25 +102,55 @@ def sweep_called(home: Path, name: str) -> dict[str, Any] | None:
     return beginning[0] if len(beginning) == 1 else None
 
 
-def load(home: Path, name: str) -> tuple[RunResult, ...]:
+def load(home: Path, name: str, *, uri: str | None = None) -> tuple[RunResult, ...]:
     """The stored runs that a user means by a name.
 
-    ``name`` is a sweep's id or its name (the newest of that name), a job key, a run's name, or the beginning of an id
-    or a key.
-    Raises ConfigurationError where nothing or more than one thing fits.
+    ``name`` is a sweep's id or its name (the newest of that name), a job key, a run's name (the newest), or the
+    beginning of an id or a key; else what the tracking store knows: an MLflow run id of a job or a sweep,
+    ``tag:NAME:VALUE``, or a run's name (the newest launch). A run of the store that is not in the home is read from its
+    artifacts. ``uri``: the tracking store, see ``from_store``.
+    Raises ConfigurationError where nothing fits, or several things do (it lists them), and TrackingUnavailable.
     """
+    found = () if name.startswith(TAG) else _at_home(home, name)
+    if not found:
+        from runner.sweeps.tracked_runs import from_store
+
+        found = from_store(home, name, uri)
+    if not found:
+        raise ConfigurationError(
+            f"{name}: no stored run or sweep of this name or tag in {home}{f' or {uri}' if uri else ''}; "
+            "`runner report` lists what there is"
+        )
+    return found
+
+
+def load_one(home: Path, name: str, *, uri: str | None = None) -> RunResult:
+    """The one stored run that ``load`` finds. Raises ConfigurationError, with all of them, where there are several."""
+    found = load(home, name, uri=uri)
+    if len(found) != 1:
+        raise ConfigurationError(f"{name} is a sweep of {len(found)} runs: {_listed(found)}; name one by its key")
+    return found[0]
+
+
+def _at_home(home: Path, name: str) -> tuple[RunResult, ...]:
     sweep = sweep_called(home, name)
     if sweep is not None:
         return sweep_runs(home, read_sweep(sweep), paid=False)
     keys = stored_keys(home)
-    beginning = [key for key in keys if len(name) >= LEAST_PREFIX and key.startswith(name)]
-    if len(beginning) > 1:
-        raise ConfigurationError(f"{name}: {len(beginning)} stored runs begin with this; give more of the key")
-    if beginning:
-        return (load_job(home, beginning[0]),)
+    if len(name) >= LEAST_PREFIX:
+        sweeps = [sweep["id"] for sweep in stored_sweeps(home) if str(sweep["id"]).startswith(name)]
+        fitting = [key for key in keys if key.startswith(name)]
+        if len(sweeps) + len(fitting) > 1:
+            listed = _listed([load_job(home, key) for key in fitting[:_LISTED]])
+            listed = ", ".join(filter(None, [*(f"sweep {sweep}" for sweep in sweeps[:_LISTED]), listed]))
+            raise ConfigurationError(f"{name}: {len(sweeps) + len(fitting)} begin with this: {listed}; give more of it")
+        if fitting:
+            return (load_job(home, fitting[0]),)
     for key in keys:
         if json.loads((home / "jobs" / key / "job.json").read_text(encoding="utf-8"))["name"] == name:
             return (load_job(home, key),)
-    raise ConfigurationError(
-        f"{name}: no stored run or sweep of this name in {home}; `runner report` lists what there is"
-    )
+    return ()
+
+
+def _listed(runs: Sequence[RunResult]) -> str:
+    return ", ".join(f"{run.name} ({run.job_key[:12]})" for run in runs)

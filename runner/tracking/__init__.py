@@ -37,7 +37,7 @@ def open_tracking(cfg: schema.Tracking, home: Path, *, wait: bool = True) -> Tra
         return NullTracker()
     from runner.tracking.client import MlflowTracker
 
-    tracker = MlflowTracker(cfg.uri, cfg.experiment, cfg.traces, home)
+    tracker = MlflowTracker(cfg.uri, cfg.experiment, cfg.traces, home, cfg.tags)
     if wait:
         tracker.wait_until_ready()
     return tracker

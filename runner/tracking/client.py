@@ -13,6 +13,7 @@ from typing import Any
 from runner.errors import TrackingUnavailable
 from runner.records import Record, RunResult, RunStatus, RunSummary
 from runner.tracking import launch, operations, tables, traces
+from runner.tracking import text as t
 from runner.tracking.contract import DataSet, RubricText, TrackingReport
 from runner.tracking.plots import sweep_plots
 from runner.tracking.process import WriterProcess
@@ -38,9 +39,12 @@ class _Run:
 class MlflowTracker:
     """The tracker that writes to MLflow. Its methods may be called from any thread; only ids are waited for."""
 
-    def __init__(self, uri: str | None, experiment: str, traces_choice: str, home: Path) -> None:
+    def __init__(
+        self, uri: str | None, experiment: str, traces_choice: str, home: Path, tags: Mapping[str, str] | None = None
+    ) -> None:
         self._opening: Message = ("open", uri, experiment, home.absolute(), launch.tag())
         self._traces = traces_choice
+        self._tags = {t.param_name(name): value for name, value in (tags or {}).items()}
         self._log = home / "tracking.log"
         self._lock = threading.RLock()
         self._ready: Future[str] = Future()
@@ -74,7 +78,7 @@ class MlflowTracker:
     def start_sweep(
         self, name: str, sweep_id: str, tags: Mapping[str, str], artifacts: Mapping[str, str | Path]
     ) -> str:
-        said = {"runner.kind": "sweep", "runner.sweep_id": sweep_id, **tags}
+        said = {**self._tags, "runner.kind": "sweep", "runner.sweep_id": sweep_id, **tags}
         parent = self._request("start_sweep", operations.create_run(name, said))
         with self._lock:
             self._parents[parent] = None
@@ -94,7 +98,7 @@ class MlflowTracker:
         knowledge_base: DataSet | tuple[str, str, int] | None = None,
         prompt: RubricText | None = None,
     ) -> str:
-        said = {"runner.kind": "job", "runner.job_key": job_key}
+        said = {**self._tags, "runner.kind": "job", "runner.job_key": job_key}
         run = _Run(parent, tuple(rubrics), question_set[2], question_set)
         create = operations.create_run(name, said, parent)
         run_id = self._request("start_run", create, run.judges, run.questions, self._traces)
