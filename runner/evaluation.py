@@ -15,7 +15,7 @@ from runner.errors import BudgetReached, JobStopped, RunnerError, StorageError, 
 from runner.generation import AnswerGenerator
 from runner.journal import Journal, failures, is_transient, replayed
 from runner.judging import AnswerJudge, combine_panel, diagnosed
-from runner.knowledge import retrieval_metrics
+from runner.knowledge import RelevantChunks, retrieval_metrics
 from runner.records import (
     Answer,
     AnswerStatus,
@@ -62,6 +62,8 @@ class Pipeline:
     """Ask every stored failure again, not only those that may go away by themselves."""
     retrieves: bool = True
     """False with ``retriever=none``: recorded answers, or an application that finds its passages itself."""
+    relevant_chunks: RelevantChunks | None = None
+    """Of the knowledge base, for the metrics over chunks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,13 +180,17 @@ async def evaluate_question(question: Question, retrieval: Retrieval, pipeline: 
         scores = dict(zip(pipeline.judges, given, strict=True))
         for name, panel in pipeline.panels.items():
             scores[name] = combine_panel(name, panel, scores)
+    relevant = pipeline.relevant_chunks.count(question) if pipeline.relevant_chunks and question.gold else None
     record = Record(
         question=question,
         retrieved=retrieved,
         answer=answer,
         scores=scores,
         retrieval_calls=tuple(retrieval.calls),
-        retrieval_metrics=retrieval_metrics(question, retrieved, pipeline.top_k) if pipeline.retrieves else {},
+        retrieval_metrics=retrieval_metrics(question, retrieved, pipeline.top_k, relevant)
+        if pipeline.retrieves
+        else {},
+        relevant_chunks=relevant,
         finished_at=now(),
     )
     return _diagnosed(record, pipeline)

@@ -109,6 +109,8 @@ class Question:
     """Whether the knowledge base holds the answer; ``None`` where the set does not say."""
     recorded: RecordedAnswer | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    evidence: tuple[str, ...] = ()
+    """Passages of the gold documents that hold the answer; empty where the set quotes none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,6 +268,8 @@ class Record:
     """Where the fault lies, if there is one (a ``judging.Blame``); empty where it was not looked for."""
     abstention: str = ""
     """A ``judging.Abstention``: right_refusal, wrong_refusal, answered, answered_unanswerable; empty: not known."""
+    relevant_chunks: int | None = None
+    """How many chunks of the knowledge base are relevant to the question; ``None``: not counted."""
 
     @property
     def calls(self) -> tuple[Call, ...]:
@@ -439,3 +443,7 @@ class RunSummary:
     answer_latency_p50_s: float | None
     metrics: Mapping[str, float] = field(default_factory=dict)
     """MLflow metric name → value (``grounding/mean``, ``cost/new_usd``, ...); undefined ones are left out."""
+    retrieval_chunk_questions: int = 0
+    """How many questions the retrieval metrics over chunks rest on."""
+    evidence_in_no_chunk: int = 0
+    """How many questions have gold documents, but quote evidence that no chunk holds."""

@@ -50,6 +50,8 @@ def job_key(config: schema.Config, sources: Mapping[str, str]) -> str:
             node["questions"].pop(name)
     if node["questions"]["fields"]["time"] is None:
         node["questions"]["fields"].pop("time")
+    if node["questions"]["fields"]["evidence"] == schema.QuestionFields().evidence:
+        node["questions"]["fields"].pop("evidence")
     node["embedder"] = _embedder(node["embedder"], config)
     node["generator"] = _generator(node["generator"])
     if config.generator.kind != "model":

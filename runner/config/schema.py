@@ -71,6 +71,8 @@ class QuestionFields:
     text: str = "question"
     reference: str | None = "reference"
     gold: str | None = "gold"
+    evidence: str | None = "evidence"
+    """Passages of the gold documents that hold the answer, a text or a list; decides which chunks are relevant."""
     answerable: str | None = "answerable"
     answer: str | None = None
     contexts: str | None = None

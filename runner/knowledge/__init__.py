@@ -9,12 +9,14 @@ from runner.knowledge.duplicates import NearDuplicate, near_duplicates
 from runner.knowledge.embedding import Embedded, Embedder, open_embedder
 from runner.knowledge.metrics import retrieval_metrics
 from runner.knowledge.question_sets import load_questions
+from runner.knowledge.relevance import RelevantChunks
 from runner.knowledge.retrievers import Retrieval, Retriever, open_retriever
 
 __all__ = [
     "Embedded",
     "Embedder",
     "NearDuplicate",
+    "RelevantChunks",
     "Retrieval",
     "Retriever",
     "check_questions",

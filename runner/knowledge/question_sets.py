@@ -77,7 +77,7 @@ def _missing_columns(rows: Sequence[Row], fields: QuestionFields, name: str) -> 
         return
     present = {str(column) for row in rows for column in row.values}
     default = QuestionFields()
-    for key in ("id", "text", "reference", "gold", "answerable", "answer", "contexts", "time"):
+    for key in ("id", "text", "reference", "gold", "evidence", "answerable", "answer", "contexts", "time"):
         column = getattr(fields, key)
         needed = key == "text" or column != getattr(default, key)
         if column is not None and needed and column.split(".")[0] not in present and column not in present:
@@ -119,6 +119,7 @@ def _question(row: Row, fields: QuestionFields, problems: list[Problem]) -> tupl
         answerable=True if gold else answerable,
         recorded=recorded,
         metadata=metadata,
+        evidence=_passages(value_at(row, fields.evidence)),
     )
 
 
@@ -141,6 +142,15 @@ def _list(value: Any) -> tuple[str, ...]:
     """Ids from a JSON list, or from a cell such as ``housing; graduation`` (``;``, ``,`` or ``|`` between them)."""
     if isinstance(value, str):
         value = _json_list(value) or re.split(r"[;,|\n]", value)
+    elif not isinstance(value, list):
+        value = [] if value is None else [value]
+    return tuple(dict.fromkeys(str(item).strip() for item in value if item is not None and str(item).strip()))
+
+
+def _passages(value: Any) -> tuple[str, ...]:
+    """Texts from a JSON list, or one text as it stands."""
+    if isinstance(value, str):
+        value = _json_list(value) or [value]
     elif not isinstance(value, list):
         value = [] if value is None else [value]
     return tuple(dict.fromkeys(str(item).strip() for item in value if item is not None and str(item).strip()))

@@ -77,8 +77,10 @@ def accept_review(path: Path, output: Path) -> Reviewed:
 
 
 def _line(row: Row) -> str:
-    text = {name: as_text(row.values.get(name)) for name in ("id", "question", "reference", "gold", "answerable")}
+    text = {name: as_text(row.values.get(name)) for name in COLUMNS}
     kept: dict[str, object] = {name: text[name] for name in ("id", "question", "reference") if text[name] is not None}
     kept["gold"] = text["gold"] or ""
     kept["answerable"] = text["answerable"] or ""
+    if text["evidence"]:
+        kept["evidence"] = text["evidence"]
     return json.dumps(kept, ensure_ascii=False)

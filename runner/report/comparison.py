@@ -48,7 +48,7 @@ class ComparisonView:
         yield Text(
             "These are the judge's opinions; `runner calibrate` sets them against human labels."
             if not sweep.metric.startswith("retrieval/")
-            else "Retrieval metrics count gold documents; no judge is in them.",
+            else "Retrieval metrics count what the question set calls gold; no judge is in them.",
             style="dim",
         )
 

@@ -12,6 +12,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from runner.records import JudgeSummary, RunResult, RunStatus, RunSummary
+from runner.report.retrieval import retrieval_notes
 from runner.report.tables import table_or_blocks
 from runner.report.text import plain, plus_minus
 
@@ -126,7 +127,7 @@ def leaderboard_notes(runs: Sequence[Row]) -> list[str]:
             models = ", ".join(plain(model, single_line=True) for model in summary.unknown_prices)
             why = f"no price for {models} (add it to `prices`), or no usage in its replies"
             notes.append(f"{name}: cost unknown: {why}")
-    return notes
+    return notes + retrieval_notes([summary for _, summary in runs])
 
 
 def _missing(judge: JudgeSummary) -> str:

@@ -28,7 +28,7 @@ METHOD_T = "paired t, clustered"
 METHOD_MCNEMAR = "McNemar exact"
 METHOD_SIGN_FLIP = "sign-flip permutation"
 METHOD_NONE = "none"
-_RISES_WITH_K = re.compile(r"^(?:retrieval/)?(?:\w+_)?(?:hit_rate|recall)_at_(\d+)$")
+_RISES_WITH_K = re.compile(r"^(?:retrieval/)?(?:\w+_)?(?:hit_rate|recall|mrr|map)_at_(\d+)$")
 """Metrics that a longer list can only raise."""
 FEW_CLUSTERS = 10
 """Below this the t interval rests on little: said in a note."""

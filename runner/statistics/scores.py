@@ -141,7 +141,7 @@ class _Builder:
             self.found, self.ends = True, (0.0, 1.0)
             return SCORED, value, value >= 1.0, ""
         if self.metric.startswith(RETRIEVAL_PREFIX):
-            return NOT_APPLICABLE, 0.0, False, "not_measured" if record.question.gold else "no_gold"
+            return NOT_APPLICABLE, 0.0, False, _unmeasured(record, name)
         return FAILED, 0.0, False, Reason.INTERRUPTED.value
 
     def _judged(self, score: Score) -> tuple[int, float, bool, str]:
@@ -213,6 +213,14 @@ def score_table(runs: Iterable[RunResult], metric: str, cluster_by: str = BY_GOL
     """
     builder = _Builder(metric, cluster_by)
     return builder.table([builder.row(run) for run in runs])
+
+
+def _unmeasured(record: Record, metric: str) -> str:
+    """Why a question has no value of a retrieval metric."""
+    if not record.question.gold:
+        return "no_gold"
+    over_chunks = metric.startswith("chunk_")
+    return "evidence_in_no_chunk" if over_chunks and record.relevant_chunks == 0 else "not_measured"
 
 
 def _answer_cost(record: Record) -> Decimal | None:

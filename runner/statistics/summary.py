@@ -46,6 +46,10 @@ def summarise(run: RunResult) -> RunSummary:
         judges={judge: summarise_judge(judge, records) for judge in judge_names(records)},
         retrieval=retrieval,
         retrieval_questions=gold_questions,
+        retrieval_chunk_questions=sum(
+            any(name.startswith("chunk_") for name in record.retrieval_metrics) for record in records
+        ),
+        evidence_in_no_chunk=sum(record.relevant_chunks == 0 for record in records),
         spend=spend,
         total_cost=total_money(part.total_cost for part in spend),
         new_cost=total_money(part.new_cost for part in spend),
@@ -174,6 +178,8 @@ def _metrics(summary: RunSummary) -> dict[str, float]:
         found[metric_name("retrieval", name)] = number
     if summary.retrieval:
         found["retrieval/questions"] = summary.retrieval_questions
+        if summary.retrieval_chunk_questions or summary.evidence_in_no_chunk:
+            found["retrieval/chunk_questions"] = summary.retrieval_chunk_questions
     found |= _spend_numbers(summary.spend)
     found["cost/new_usd"] = _number(summary.new_cost)
     found["cost/total_usd"] = _number(summary.total_cost)

@@ -60,16 +60,16 @@ def at_equal_k(runs: Sequence[RunResult], metric: str) -> list[RunResult]:
     if match is None:
         return list(runs)
     k = int(match.group(1))
-    return [replace(run, records=tuple(_with_metrics(record, k) for record in run.records)) for run in runs]
+    name = metric.removeprefix("retrieval/")
+    return [replace(run, records=tuple(_with_metrics(record, name, k) for record in run.records)) for run in runs]
 
 
-def _with_metrics(record: Record, k: int) -> Record:
-    known = any(name.endswith(f"_at_{k}") for name in record.retrieval_metrics)
-    if known or not record.question.gold or len(record.retrieved) < k:
+def _with_metrics(record: Record, name: str, k: int) -> Record:
+    if name in record.retrieval_metrics or not record.question.gold or len(record.retrieved) < k:
         return record
     from runner.knowledge import retrieval_metrics
 
-    found = retrieval_metrics(record.question, record.retrieved, k)
+    found = retrieval_metrics(record.question, record.retrieved, k, record.relevant_chunks)
     return replace(record, retrieval_metrics={**record.retrieval_metrics, **found})
 
 

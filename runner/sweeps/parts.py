@@ -22,6 +22,7 @@ from runner.evaluation import Pipeline, QuestionRetriever, Retrieval
 from runner.generation import AnswerGenerator, open_generator
 from runner.judging import check_versions, open_judge, panel_problems
 from runner.knowledge import (
+    RelevantChunks,
     Retriever,
     check_questions,
     load_documents,
@@ -62,6 +63,14 @@ class Data:
         return self._once(
             _identity("chunks", config.knowledge_base),
             lambda: split(self.documents(config), config.knowledge_base.chunking),
+        )
+
+    def relevant_chunks(self, config: Config) -> RelevantChunks | None:
+        """For the metrics over chunks; ``None`` where nothing is retrieved."""
+        if config.retriever.kind == "none":
+            return None
+        return self._once(
+            _identity("relevant_chunks", config.knowledge_base), lambda: RelevantChunks(self.chunks(config))
         )
 
     def questions(self, config: Config) -> tuple[Question, ...]:
@@ -149,7 +158,8 @@ class Parts:
 
     async def pipeline(self, job: Job) -> Pipeline:
         """The parts of one job, ready to be used; building its index may cost embedding calls."""
-        return self._pipeline(job.config, await self._retriever(job.config))
+        pipeline = self._pipeline(job.config, await self._retriever(job.config))
+        return dataclasses.replace(pipeline, relevant_chunks=self._data.relevant_chunks(job.config))
 
     def pipeline_without_index(self, job: Job) -> Pipeline:
         """The same with a retriever that finds nothing, for a plan that may not build the index."""

@@ -49,6 +49,30 @@ def test_every_score_stands_with_its_error_and_denominators() -> None:
     assert "5.00 1/3" in text
 
 
+def test_retrieval_says_what_it_leaves_out_and_that_a_longer_list_is_no_better() -> None:
+    def run(k: int, lost: int) -> tuple[RunResult, RunSummary]:
+        records = [
+            make_record(
+                f"q{j}",
+                gold=[f"d{j}"],
+                retrieval_metrics={f"recall_at_{k}": 1.0} | ({} if j < lost else {f"chunk_recall_at_{k}": 0.5}),
+                relevant_chunks=0 if j < lost else 2,
+            )
+            for j in range(4)
+        ]
+        made = make_run(f"top_k={k}", [*records, make_record("none")])
+        return made, summarise(made)
+
+    text = " ".join(leaderboard_text([run(3, 0), run(10, 1)]).split())
+    assert "leaves out the questions without gold documents: 1 of 5" in text
+    assert "leaves out the questions whose evidence stands in no chunk: 1 of 4" in text
+    assert "can only rise with k, so that more of them is no sign of a better retriever" in text
+    summary = run(10, 1)[1]
+    assert (summary.metrics["retrieval/questions"], summary.metrics["retrieval/chunk_questions"]) == (4, 3)
+    assert summary.metrics["retrieval/chunk_recall_at_10"] == 0.5
+    assert "can only rise" not in leaderboard_text([run(3, 0)])
+
+
 def test_what_failed_is_said_with_reason_and_bounds() -> None:
     text = leaderboard_text(jobs())
     assert "top_k=3: 1 verdict failed" in text

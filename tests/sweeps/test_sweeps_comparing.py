@@ -58,6 +58,18 @@ def test_the_python_function_returns_the_dataclass_and_a_frame(sweep_id: str) ->
     assert longer.questions == 0
 
 
+def test_a_longer_list_is_never_called_better_on_what_can_only_rise_with_it(
+    sweep_id: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for metric in ("hit_rate", "recall", "mrr", "map", "chunk_hit_rate", "chunk_recall", "chunk_mrr", "chunk_map"):
+        for k in (1, 3):
+            pair = runner.compare(sweep_id, metric=f"retrieval/{metric}_at_{k}").pairs[0]
+            assert pair.verdict != "better", f"{metric} at {k}"
+            assert pair.verdict != "worse", f"{metric} at {k}"
+    assert main([sweep_id, "--metric", "retrieval/chunk_precision_at_1"]) == ExitCode.DONE
+    assert "Retrieval metrics count what the question set calls gold" in capsys.readouterr().out
+
+
 def test_one_run_or_an_unknown_metric_is_refused_in_a_sentence(sweep_id: str) -> None:
     (first, _) = runner.load(sweep_id)
     with pytest.raises(ConfigurationError, match="at least two runs"):

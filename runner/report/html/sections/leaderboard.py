@@ -9,6 +9,7 @@ from runner.report.html.figures import counted, number, percent, placed, scale_o
 from runner.report.html.given import ReportInput
 from runner.report.html.parts import Cell, Section, Table, table
 from runner.report.leaderboard import dollars, leaderboard_notes
+from runner.report.retrieval import NAMES, by_k
 from runner.report.text import plus_minus
 
 
@@ -80,15 +81,19 @@ def _rest(summary: RunSummary) -> list[str]:
 
 
 def _retrieval(given: ReportInput) -> list[Table]:
-    summaries = given.ordered_summaries
-    metrics = list(dict.fromkeys(name for summary in summaries for name in summary.retrieval))
-    if not metrics:
-        return []
-    rows = [
-        [given.names[run.job_key], *(number(given.summaries[run.job_key].retrieval.get(metric)) for metric in metrics)]
-        for run in given.sweep.runs
-    ]
-    counts = sorted({summary.retrieval_questions for summary in summaries if summary.retrieval})
-    shown = counted(counts[0], "question") if len(counts) == 1 else f"{counts[0]} to {counts[-1]} questions"
-    caption = f"Retrieval: means over {shown} with gold documents; no judge is in them"
-    return [table(caption, ["job", *(metric.replace("_", " ") for metric in metrics)], rows)]
+    found = []
+    for over_chunks, what in ((False, "documents, each once at its first chunk"), (True, "chunks")):
+        rows: list[list[Cell | str]] = []
+        counts = set()
+        for run in given.sweep.runs:
+            summary = given.summaries[run.job_key]
+            for k, values in by_k(summary, over_chunks).items():
+                rows.append([given.names[run.job_key], str(k), *(number(values.get(name)) for name in NAMES)])
+                counts.add(summary.retrieval_chunk_questions if over_chunks else summary.retrieval_questions)
+        if rows:
+            shown = (
+                counted(min(counts), "question") if len(counts) == 1 else f"{min(counts)} to {max(counts)} questions"
+            )
+            caption = f"Retrieval over {what}: means over {shown} with gold documents; no judge is in them"
+            found.append(table(caption, ["job", "k", *NAMES.values()], rows))
+    return found
