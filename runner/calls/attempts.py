@@ -24,7 +24,7 @@ from runner.calls.retries import Kind, Outcome
 from runner.calls.totals import Totals
 from runner.calls.tries import Result, Rules, Scribe, Try, cost_of, prepare, request_row
 from runner.calls.usage import usage_of
-from runner.errors import JobStopped, RunnerError, SweepStopped
+from runner.errors import JobStopped, RunnerError, StorageError, SweepStopped
 from runner.records import Reason
 
 _MOST_DROPPED = 6
@@ -49,14 +49,23 @@ class _Plan:
 class Attempts:
     """Makes the attempts of flights."""
 
-    def __init__(self, rules: Rules, ledger: Ledger, purse: Purse, redactor: Redactor, totals: Totals) -> None:
+    def __init__(
+        self,
+        rules: Rules,
+        ledger: Ledger,
+        purse: Purse,
+        redactor: Redactor,
+        totals: Totals,
+        *,
+        capabilities: Capabilities,
+    ) -> None:
         self._rules = rules
         self._ledger = ledger
         self._purse = purse
         self._totals = totals
         self._limiters = Limiters(rules.settings.concurrency)
         self._local_limiters = Limiters(_EMBEDDED_CONCURRENCY)
-        self._capabilities = Capabilities()
+        self._capabilities = capabilities
         self._scribe = Scribe(rules, redactor)
         self._random = random.Random()
         self._unknown_models: dict[tuple[str, str], str] = {}
@@ -110,7 +119,7 @@ class Attempts:
                 if self._refused(ask) != refused:
                     # Learned from another call while this one waited for its place.
                     one.sent = prepare(ask, limit, self._rules.metadata, self._capabilities)
-                one.start()
+                self._start(one)
                 flight.on_wire = True
                 result = await self._send(one)
                 if result.usage is not None:
@@ -123,7 +132,7 @@ class Attempts:
                 self._purse.settle(hold, cost_of(attempt))
                 # The place is kept until the reply is on disk: whenever the process is killed, no more than the
                 # allowed number of calls can have been paid for in vain.
-                await self._ledger.land(attempt, _first_row(ask, attempt), release=wait_s is None)
+                await self._ledger.land(attempt, _first_row(flight, attempt), release=wait_s is None)
             return result, attempt, wait_s
         except asyncio.CancelledError:
             if attempt is None:
@@ -139,6 +148,14 @@ class Attempts:
 
     def _refused(self, ask: Ask) -> frozenset[str]:
         return self.refused(ask.endpoint, ask.model)
+
+    def _start(self, one: Try) -> None:
+        one.start()
+        try:
+            self._ledger.going_out(self._scribe.going_out(one))
+        except StorageError:
+            one.started_at = None  # so nothing goes out
+            raise
 
     async def _send(self, one: Try) -> Result:
         ask = one.ask
@@ -225,7 +242,7 @@ class Attempts:
             return
         attempt = self._scribe.given_up(one, flight.cancelled_for)
         self._note(flight, attempt)
-        self._ledger.land_soon(attempt, _first_row(one.ask, attempt), release=None)
+        self._ledger.land_soon(attempt, _first_row(flight, attempt), release=None)
 
 
 def _tell(limiter: Limiter, result: Result) -> None:
@@ -238,9 +255,10 @@ def _tell(limiter: Limiter, result: Result) -> None:
         limiter.recovered()
 
 
-def _first_row(ask: Ask, attempt: Attempt) -> dict[str, object] | None:
-    """The request is written once, with its first attempt."""
-    return request_row(ask) if attempt.number == 1 else None
+def _first_row(flight: Flight, attempt: Attempt) -> dict[str, object] | None:
+    """The request goes with the first attempt of each flight: of an earlier one, killed, there may be no more than
+    the attempts."""
+    return request_row(flight.ask) if attempt is flight.new[0] else None
 
 
 def _was_cut(found: Found) -> bool:

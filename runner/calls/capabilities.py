@@ -1,5 +1,6 @@
-"""What a model refuses: known beforehand where that is certain, learned from the first 400 that names it otherwise.
+"""What a model refuses: said in the configuration, learned from a 400 that names it (now or before), or certain.
 
+In this order: what this door was told by the server, ``calls.capabilities``, the lessons in the home, the table below.
 The ledger key is made from the request as it was meant; ``adapt`` comes after it, so nothing here changes a key.
 """
 
@@ -7,9 +8,13 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from runner.calls.lessons import Lessons
+    from runner.config.schema import Capability
 
 __all__ = ["Capabilities"]
 
@@ -37,18 +42,27 @@ _KNOWN = (
 _KNOWN_PROVIDERS = ("openai",)
 """A compatible server may give any model any name, so the table does not speak about it."""
 
+_SCHEMA = ("response_format", "text")
 _RENAMED = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 _GO_TOGETHER = {"logprobs": ("logprobs", "top_logprobs"), "top_logprobs": ("logprobs", "top_logprobs")}
 _ONLY_DEFAULT = {"temperature": 1, "top_p": 1}
 """A refused parameter with its default value changes nothing, so it is left out without being called refused."""
 
 
-class Capabilities:
-    """What is known and what was learned in this sweep; safe from any thread."""
+def _on_the_wire(names: Sequence[str]) -> set[str]:
+    """Parameters as servers call them: the schema has two names, by API."""
+    return {wire for name in names for wire in (_SCHEMA if name == "schema" else (name,))}
 
-    def __init__(self) -> None:
+
+class Capabilities:
+    """What is known and what was learned; safe from any thread."""
+
+    def __init__(self, configured: Sequence[Capability] = (), lessons: Lessons | None = None) -> None:
         self._lock = threading.Lock()
         self._learned: dict[tuple[str, str, str], frozenset[str]] = {}
+        self._configured = {one.model: one for one in configured}
+        self._lessons = lessons
+        self._remembered = {} if lessons is None else lessons.read()
 
     def refuse(self, provider: str, model: str, parameter: str, *, server: str = "") -> None:
         """Remember that the model refuses this parameter. ``server``: the base URL, where two may differ."""
@@ -56,15 +70,34 @@ class Capabilities:
             key = (provider, model, server)
             told = self._learned.get(key, frozenset())
             # The opposite name was wrong before: a model takes one of the two.
-            self._learned[key] = (told - {_RENAMED.get(parameter, "")}) | {parameter}
+            told = self._learned[key] = (told - {_RENAMED.get(parameter, "")}) | {parameter}
+        if self._lessons is not None and provider != "embedded":
+            # A file in the home, a few times in the life of a model: the event loop can spare the moment.
+            before = self._remembered.get(key)
+            kept = {name for name in (before.refuses if before else ()) if _RENAMED.get(name) not in told}
+            self._lessons.learn(provider, model, server, told | kept)
 
     def refused(self, provider: str, model: str, *, server: str = "") -> frozenset[str]:
         """All parameters that this model is known to refuse."""
-        learned = self._learned.get((provider, model, server), frozenset())
-        if provider not in _KNOWN_PROVIDERS:
-            return learned
-        certain = {name for entry in _KNOWN if entry.pattern.match(model) for name in entry.refused}
-        return learned | {name for name in certain if _RENAMED.get(name) not in learned}
+        key = (provider, model, server)
+        found = set(self._learned.get(key, ()))
+        taken: set[str] = set()
+        for refuses, takes in self._sources(key):
+            found |= {name for name in refuses if name not in taken and _RENAMED.get(name) not in found}
+            taken |= set(takes)
+        return frozenset(found)
+
+    def _sources(self, key: tuple[str, str, str]) -> Iterator[tuple[Collection[str], Collection[str]]]:
+        """(what it refuses, what it takes), the surest first."""
+        provider, model, _ = key
+        said = self._configured.get(model)
+        if said is not None:
+            yield _on_the_wire(said.refuses), _on_the_wire(said.takes)
+        lesson = self._remembered.get(key)
+        if lesson is not None:
+            yield lesson.refuses, lesson.takes
+        if provider in _KNOWN_PROVIDERS:
+            yield {name for entry in _KNOWN if entry.pattern.match(model) for name in entry.refused}, ()
 
     def adapt(
         self, provider: str, model: str, body: Mapping[str, Any], *, server: str = ""

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
+from runner.calls import prices
 from runner.calls.account import call_of
 from runner.calls.asks import Ask, Landed
 from runner.calls.attempts import Attempts
+from runner.calls.capabilities import Capabilities
 from runner.calls.context import collectors
 from runner.calls.flights import fresh
-from runner.calls.ledger import Ledger, final_attempt
+from runner.calls.ledger import Ledger, Lost, final_attempt
+from runner.calls.lessons import Lessons
 from runner.calls.purse import Purse
 from runner.calls.redaction import Redactor
 from runner.calls.totals import Totals
@@ -21,6 +25,8 @@ from runner.calls.tries import Rules
 from runner.config.schema import Budget
 from runner.errors import NotInLedger, RunnerError
 from runner.records import Call
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -39,8 +45,11 @@ class Core:
         self.redactor = Redactor()
         self.purse = Purse(budget, rules.overrides, self.ledger, rules.sweep, shared=shared)
         self.totals = Totals()
-        self.attempts = Attempts(rules, self.ledger, self.purse, self.redactor, self.totals)
+        capabilities = Capabilities(rules.settings.capabilities, Lessons(home))
+        self.attempts = Attempts(rules, self.ledger, self.purse, self.redactor, self.totals, capabilities=capabilities)
         self._flights = self.attempts.flights
+        if self.ledger.lost.requests:
+            logger.warning(_lost_sentence(self.ledger.lost))
         self._asked_again: set[str] = set()
 
     async def call(
@@ -115,3 +124,11 @@ class Core:
             await self._flights.finish(CLOSING_GRACE_S)
         finally:
             self.ledger.close()
+
+
+def _lost_sentence(lost: Lost) -> str:
+    were = "one request was" if lost.requests == 1 else f"{lost.requests} requests were"
+    return (
+        f"{were} under way when an earlier process was killed: the ledger holds them as possibly paid, "
+        f"{prices.show(lost.worst_case)} at most. What has no reply is asked again."
+    )

@@ -165,7 +165,7 @@ class Flights:
 
     async def _fly_once_ours(self, flight: Flight) -> Landed:
         ask = flight.ask
-        polls = 0
+        polls, lost = 0, self._ledger.lost
         while True:
             state = await self._claim(flight)
             if state is ClaimState.GRANTED:
@@ -179,8 +179,8 @@ class Flights:
                 polls += 1
                 if state is ClaimState.LANDED or polls % _RECLAIM_EVERY == 0:
                     break
-        if polls:
-            # The one who held it may have tried and failed meanwhile.
+        if polls or self._ledger.lost != lost:
+            # The one who held it may have tried and failed meanwhile, or died.
             flight.found = await self._ledger.find(ask.key)
         return await self._attempt(flight)
 

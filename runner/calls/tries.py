@@ -179,6 +179,20 @@ class Scribe:
             possibly_paid=True,
         )
 
+    def going_out(self, one: Try) -> Attempt:
+        """What is to be known of a try whose process dies while it is on the wire."""
+        return self._attempt(
+            one,
+            status=Reason.INTERRUPTED,
+            detail="the process ended before the answer came",
+            model="",
+            reply=None,
+            usage=None,
+            latency_s=0.0,
+            replayed=False,
+            possibly_paid=True,
+        )
+
     def _attempt(
         self,
         one: Try,

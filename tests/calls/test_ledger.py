@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -128,6 +129,24 @@ def test_a_full_disk_ends_the_sweep_with_a_sentence(
     assert "Free some space" in str(failed[0])
     # What was on disk is still worth its money.
     assert with_door(home, lambda door: door.chat(ask(endpoint(door, model_server), "before"))).call.from_ledger
+    # And what the server answered in vain is known to have been on its way, now that there is room again.
+    assert len(rows(home, "key", "possibly_paid")) == model_server.count() - len(rows(home, "key", "replayed")) > 0
+
+
+def test_no_request_goes_out_that_could_not_be_noted_before(
+    home: Path, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+
+    async def work(door: Door) -> None:
+        shutil.rmtree(home / "owners")
+        with pytest.raises(StorageError, match=r"cannot be written.*the request was not made.*Free some space"):
+            await door.chat(ask(endpoint(door, model_server)))
+        assert door.spent().possibly_paid == 0
+
+    with_door(home, work)
+    assert model_server.count() == 0
+    assert rows(home, "key") == []
 
 
 def test_a_reply_is_on_disk_before_anybody_sees_it(home: Path) -> None:

@@ -61,7 +61,32 @@ def test_kill_9_pays_only_for_what_never_landed(home: Path) -> None:
         assert server.count() <= count + in_flight
         # No reply is lost or doubled.
         assert len(rows(home, "key", "replayed")) == len(rows(home, "distinct key", "replayed")) == count
+        # Every request that a server may charge for has a row, also of those that nobody lived to hear the end of.
+        lost = rows(home, "status, worst_case, model, question", "possibly_paid")
+        assert server.count() - count <= len(lost) <= in_flight
+    assert lost
+    assert all(status == "interrupted" and Decimal(worst) > 0 for status, worst, *_ in lost)
+    # Each attempt of a key has a number of its own.
+    numbers = rows(home, "key, number")
+    assert len(numbers) == len(set(numbers))
     assert rows(home, "key", table="claims") == []
+    assert not list((home / "owners").iterdir())
+
+
+def test_requests_under_way_at_a_kill_are_told_of_by_the_next_launch(home: Path) -> None:
+    with ModelServer(latency_s=30) as server:
+        process = start(home, server, 3, 3)
+        while server.count() < 3:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    with ModelServer() as server:
+        again = subprocess.run(
+            [sys.executable, "-m", "tests.calls.door_process", str(home), server.base_url, "1", "1"],
+            cwd=ROOT, env={**os.environ, "OPENAI_API_KEY": KEY}, capture_output=True, text=True, timeout=90,
+        )  # fmt: skip
+    assert "3 requests were under way when an earlier process was killed" in again.stderr
+    assert len(rows(home, "key", "possibly_paid and status = 'interrupted'")) == 3
 
 
 def test_two_processes_pay_each_call_once(home: Path) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from runner.calls.ledger.ledger import Found, Ledger, now
+from runner.calls.ledger.lost import Lost
 from runner.calls.ledger.operations import ClaimState
 from runner.calls.ledger.rows import Attempt, final_attempt
 
-__all__ = ["Attempt", "ClaimState", "Found", "Ledger", "final_attempt", "now"]
+__all__ = ["Attempt", "ClaimState", "Found", "Ledger", "Lost", "final_attempt", "now"]

@@ -17,11 +17,13 @@ from typing import Any
 from sqlalchemy import Connection, Select, bindparam, delete, insert, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
+from runner.calls.ledger.lost import Lost, write_lost
 from runner.calls.ledger.operations import Applier, ClaimState, ClaimWanted, Landing, Piece, Together, Work
-from runner.calls.ledger.owners import Owner
+from runner.calls.ledger.owners import Owner, wire_file
 from runner.calls.ledger.rows import Attempt, attempt_of
 from runner.calls.ledger.storage import open_engine, storage_error
 from runner.calls.ledger.tables import attempts, claims, owners, reservations, spending, texts
+from runner.calls.ledger.wire_log import WireLog, remove
 from runner.calls.ledger.writer import Writer
 from runner.errors import StorageError
 
@@ -55,9 +57,14 @@ class Ledger:
             ) from error
         self._reader: Connection | None = None
         self._asked: dict[str, list[asyncio.Future[Found]]] = {}
+        self._wire_log = WireLog(self._owner.wire_file)
+        self._buried: list[Path] = []
+        self.lost = Lost()
+        """What dead processes had on the wire, as far as this one was the first to see it."""
         self._writer = Writer(self._engine, self.name, self._owner, Applier(self._owner, self._bury))
         try:
             self._writer.wait_here(Work(self._enter))
+            self._remove_buried()
         except BaseException:
             self.close()
             raise
@@ -120,9 +127,14 @@ class Ledger:
         state: ClaimState = await self._writer.wait(ClaimWanted(key, sweep, now(), again))
         return state
 
+    def going_out(self, attempt: Attempt) -> None:
+        """Note that a request goes out now, and what its row is to be should this process die. Raises StorageError."""
+        self._wire_log.out(attempt.as_row())
+
     async def land(self, attempt: Attempt, request: Mapping[str, Any] | None, *, release: bool) -> None:
         """Put an attempt on disk; returns when it is there."""
         await self._writer.wait(Landing(attempt.as_row(), request, attempt.key if release else None))
+        self._wire_log.landed(attempt.key, attempt.number)
 
     def land_soon(self, attempt: Attempt | None, request: Mapping[str, Any] | None, *, release: str | None) -> None:
         """The same for code that must not wait, because it is being cancelled."""
@@ -190,15 +202,28 @@ class Ledger:
             self._bury(connection, dead)
 
     def _bury(self, connection: Connection, dead: set[str]) -> None:
-        """Free what dead owners held; what they had on the wire counts as spent at its worst."""
+        """Write down what dead owners had on the wire, and free what they held."""
+        files = connection.execute(select(owners.c.lock_file).where(owners.c.id.in_(dead))).scalars().all()
+        paths = [wire_file(name) for name in files]
+        self.lost += write_lost(connection, paths)
+        # Only when the rows are safe; till then they may be read once more.
+        self._buried.extend(paths)
+        self._free(connection, dead)
+
+    def _free(self, connection: Connection, gone: set[str]) -> None:
+        """Free what owners held; what they had set aside counts as spent."""
         left = connection.execute(
-            select(reservations.c.sweep, reservations.c.amount).where(reservations.c.owner.in_(dead))
+            select(reservations.c.sweep, reservations.c.amount).where(reservations.c.owner.in_(gone))
         ).all()
         for sweep, amount in left:
             add_spending(connection, sweep, Decimal(amount))
-        connection.execute(delete(reservations).where(reservations.c.owner.in_(dead)))
-        connection.execute(delete(claims).where(claims.c.owner.in_(dead)))
-        connection.execute(delete(owners).where(owners.c.id.in_(dead)))
+        connection.execute(delete(reservations).where(reservations.c.owner.in_(gone)))
+        connection.execute(delete(claims).where(claims.c.owner.in_(gone)))
+        connection.execute(delete(owners).where(owners.c.id.in_(gone)))
+
+    def _remove_buried(self) -> None:
+        while self._buried:
+            remove(self._buried.pop())
 
     def close(self) -> None:
         """Write what is queued and let go. What this process still claims is freed."""
@@ -206,11 +231,15 @@ class Ledger:
             mine = self._owner.id
 
             def leave(connection: Connection) -> None:
-                self._bury(connection, {mine})
+                self._free(connection, {mine})
 
             with contextlib.suppress(StorageError):
                 self._writer.submit(Work(leave))
         self._writer.close()
+        settled = self._writer.failed is None
+        self._wire_log.close(settled=settled)
+        if settled:
+            self._remove_buried()
         if self._reader is not None:
             self._reader.close()
             self._reader = None

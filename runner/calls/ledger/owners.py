@@ -24,6 +24,11 @@ RENEW_S = 15.0
 """How often an owner renews its lease."""
 
 
+def wire_file(lock_file: str) -> Path:
+    """The file beside an owner's lock that says what it had on the wire."""
+    return Path(lock_file).with_suffix(".wire")
+
+
 class Owner:
     """This process's (or rather this door's) name in the ledger."""
 
@@ -35,6 +40,11 @@ class Owner:
         self._lock = FileLock(self._lock_file, thread_local=False)
         self._lock.acquire(timeout=0)
         self._renewed = 0.0
+
+    @property
+    def wire_file(self) -> Path:
+        """Where this owner writes down what it has on the wire."""
+        return wire_file(str(self._lock_file))
 
     def enter(self, connection: Connection) -> None:
         """Write this owner into the ledger."""
