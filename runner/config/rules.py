@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from runner.config import schema
+from runner.config.capability_rules import capability_problems
 from runner.config.gate_rules import gate_problems
 from runner.config.keys import named_files
 from runner.config.paths import search_folders
@@ -263,6 +264,7 @@ def _rest(config: schema.Config) -> Iterator[Problem]:
     for price in config.prices:
         if min(price.input, price.output, price.cached_input or 0) < 0:
             yield Problem("prices", f"{price.model} has a price below 0")
+    yield from capability_problems(config)
 
 
 def missing_files(config: schema.Config) -> Iterator[Problem]:

@@ -235,6 +235,21 @@ class Panel:
 
 
 @dataclass
+class Capability:
+    """What one model takes and refuses; any of temperature, top_p, seed, logprobs, schema, max_tokens,
+    max_completion_tokens."""
+
+    model: str = MISSING
+    refuses: list[str] = field(default_factory=list)
+    """Left out of its requests; of the two names of the output limit the other one is used."""
+    takes: list[str] = field(default_factory=list)
+    """Sent although a table or an earlier refusal says otherwise."""
+
+
+CAPABILITIES = ("temperature", "top_p", "seed", "logprobs", "schema", "max_tokens", "max_completion_tokens")
+
+
+@dataclass
 class Calls:
     concurrency: Annotated[int, Ge(1), Le(1000)] = 16
     """Calls in flight per (base URL, model) over the whole process."""
@@ -245,6 +260,8 @@ class Calls:
     retry_failed: bool = False
     ledger: str | None = None
     """SQLAlchemy URL; None: ledger.db in the home."""
+    capabilities: list[Capability] = field(default_factory=list)
+    """What models take and refuse, where the runner does not find it out by itself (`doctor --probe` does)."""
 
 
 @dataclass

@@ -15,7 +15,8 @@ from runner.config.problems import merged
 from runner.config.schema import Tracking
 from runner.config.validation import check
 from runner.errors import ConfigurationError, ExitCode, RunnerError
-from runner.sweeps.doctor_models import ServedModel, model_findings, probe_findings, served_models
+from runner.sweeps.doctor_models import ServedModel, model_findings, served_models
+from runner.sweeps.doctor_probe import probe_findings
 from runner.sweeps.health import Finding, fail, ok, warn
 
 PROBE = "--probe"
@@ -33,7 +34,7 @@ _EXTRAS = {
 def main(argv: Sequence[str]) -> int:
     """``runner doctor [--probe] [-m] [overrides]``; exit 1 where a line says fail.
 
-    ``--probe`` asks each chat model once, through the ledger's door, what it takes; that is paid.
+    ``--probe`` asks each model, through the ledger's door, what it takes, and keeps that for later runs; it is paid.
     """
     probing = PROBE in argv
     arguments = parse_arguments([word for word in argv if word != PROBE])
@@ -60,7 +61,7 @@ def main(argv: Sequence[str]) -> int:
         show(iter([ok("configuration", _jobs(composed.jobs))]))
     if composed.jobs:
         show(stores(composed.jobs[0]))
-        show(model_findings(models))
+        show(model_findings(models, home()))
         if probing:
             show(_probe(models, composed.jobs[0], bool(said)))
     return ExitCode.BAD_CONFIGURATION if failed else ExitCode.DONE

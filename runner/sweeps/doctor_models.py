@@ -1,37 +1,27 @@
-"""The doctor's look at models: key, server, price, weights; and, when asked to, one cheap call each."""
+"""The doctor's look at models: key, server, price, weights, and what is known of what they take. Nothing is paid."""
 
 from __future__ import annotations
 
-import asyncio
 import importlib.util
 import json
 import os
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from runner.calls import ChatRequest, Reply, open_door
+from runner.calls.lessons import Lesson, Lessons
 from runner.calls.prices import known, table_version
-from runner.calls.prices import show as dollars
 from runner.config.schema import Config, Endpoint, Price
-from runner.errors import ConfigurationError, RunnerError
+from runner.errors import ConfigurationError
 from runner.sweeps.health import Finding, fail, ok, warn
 
 TIMEOUT_S = 5.0
-PROBE_TOKENS = 256
-"""Enough for a model that thinks before it answers; a plain one stops after ten."""
 _MOST_BYTES = 4_000_000
 _SHOWN = 5
 _DEFAULT_URL = "https://api.openai.com/v1"
-_SCHEMA = {
-    "type": "object",
-    "properties": {"ok": {"type": "boolean"}},
-    "required": ["ok"],
-    "additionalProperties": False,
-}
 
 
 @dataclass(frozen=True)
@@ -75,9 +65,10 @@ def _asked(config: Config) -> Iterator[tuple[str, Endpoint, bool]]:
                 yield judge.model, judge.endpoint, True
 
 
-def model_findings(models: Sequence[ServedModel]) -> Iterator[Finding]:
+def model_findings(models: Sequence[ServedModel], home: Path) -> Iterator[Finding]:
     """Key, server, price or weights of each model; nothing is paid, no key is shown."""
     keyless = set()
+    lessons = Lessons(home).read()
     for name in dict.fromkeys(model.endpoint.api_key_env for model in models if not model.embedded):
         if name is None:
             continue
@@ -97,6 +88,15 @@ def model_findings(models: Sequence[ServedModel]) -> Iterator[Finding]:
             yield servers[place].finding
         yield from _listed(model, servers.get(place))
         yield _priced(model)
+        lesson = lessons.get((model.endpoint.provider, model.model, model.base_url))
+        if lesson is not None:
+            yield ok(f"takes {model.model}", described(lesson))
+
+
+def described(lesson: Lesson) -> str:
+    """What is known of a model, and since when."""
+    said = [f"{name} {found}" for name, found in lesson.found.items()] or [f"refuses {', '.join(lesson.refuses)}"]
+    return f"{', '.join(said)} (since {lesson.learned_at[:10]}, {lesson.learned_from})"
 
 
 def _weights(name: str) -> Finding:
@@ -180,59 +180,3 @@ def _names(content: bytes) -> tuple[str, ...] | None:
         return tuple(sorted(str(entry["id"]) for entry in listed))
     except (ValueError, KeyError, TypeError):
         return None
-
-
-def probe_findings(models: Sequence[ServedModel], config: Config, home: Path) -> Iterator[Finding]:
-    """Asks every chat model once what it takes; a refusal of a parameter is learned as in a run."""
-    yield from asyncio.run(_probe_all([model for model in models if model.chat], config, home))
-
-
-async def _probe_all(models: Sequence[ServedModel], config: Config, home: Path) -> list[Finding]:
-    calls = replace(config.calls, retries=0)
-    found = []
-    async with open_door(calls, config.budget, config.prices, home=home, metadata=config.metadata) as door:
-        for model in models:
-            what = f"probe {model.model}"
-            try:
-                endpoint = door.endpoint(model.endpoint, model.model)
-                request = ChatRequest(
-                    endpoint=endpoint,
-                    model=model.model,
-                    messages=(
-                        {"role": "user", "content": 'Reply with the JSON object {"ok": true} and nothing else.'},
-                    ),
-                    max_tokens=PROBE_TOKENS,
-                    temperature=0.0,
-                    schema_name="probe",
-                    schema=_SCHEMA,
-                    top_logprobs=2,
-                )
-                reply = await door.chat(request, again=True)
-            except RunnerError as error:
-                found.append(fail(what, str(error)))
-                continue
-            found.append(_said(what, reply, door.refused(endpoint, model.model)))
-    return found
-
-
-def _said(what: str, reply: Reply, refused: frozenset[str]) -> Finding:
-    cost = f"cost {dollars(reply.call.new_cost)}"
-    if not reply.ok:
-        return fail(what, f"{reply.reason}: {reply.detail} ({cost})", "see the reason; nothing else was tried")
-    limit = "max_completion_tokens" if "max_tokens" in refused else "max_tokens"
-    left_out = {*reply.call.requested, *refused}
-    taken = [
-        f"temperature {'refused' if 'temperature' in left_out else 'taken'}",
-        f"schema {'refused' if 'response_format' in left_out else _followed(reply)}",
-        f"logprobs {'refused' if 'logprobs' in left_out else 'given' if reply.logprobs else 'not given'}",
-        f"limit is called {limit}",
-    ]
-    return ok(what, f"{', '.join(taken)} ({cost})")
-
-
-def _followed(reply: Reply) -> str:
-    try:
-        value = json.loads(reply.text)
-    except ValueError:
-        return "taken, but not followed"
-    return "followed" if isinstance(value, dict) and "ok" in value else "taken, but not followed"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from runner.cli import main
 from runner.errors import ExitCode
 from tests.fakes.model_server import ModelServer
-from tests.sweeps.driving import GENERATOR, JUDGE, arguments
+from tests.sweeps.driving import GENERATOR, JUDGE, arguments, run
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -138,3 +139,97 @@ def test_a_probe_asks_each_model_once_and_says_what_it_takes(capsys: pytest.Capt
 def test_a_sweep_has_all_its_models_looked_at(model_server: ModelServer, capsys: pytest.CaptureFixture[str]) -> None:
     _, found = doctor(capsys, "-m", *arguments(model_server, "generator.model=one,two", "judge=[grounding]"))
     assert {"price one", "price two", f"price {JUDGE}"} <= set(found)
+
+
+REFUSES = {JUDGE: ["temperature", "max_tokens"]}
+
+
+def refused(server: ModelServer) -> int:
+    return sum(entry.status == 400 for entry in server.requests)
+
+
+def test_no_run_pays_a_400_for_what_a_probe_found_out(capsys: pytest.CaptureFixture[str], home: Path) -> None:
+    with ModelServer(refuses=REFUSES) as server:
+        code, found = doctor(capsys, "--probe", *arguments(server))
+        assert code == ExitCode.DONE
+        assert f"kept in {home / 'capabilities.json'}" in found[f"probe {JUDGE}"]
+        assert found["probes"].startswith("ok cost $")
+        asked = refused(server)
+        assert asked == 2, "one refusal for each parameter, none of them paid"
+        assert run(server, "questions.limit=2", "judge=[topicality]") == ExitCode.DONE
+        assert refused(server) == asked
+        capsys.readouterr()
+        _, found = doctor(capsys, *arguments(server))
+        assert found[f"takes {JUDGE}"].startswith("ok temperature refused, schema followed, ")
+        assert ", limit is called max_completion_tokens (since 20" in found[f"takes {JUDGE}"]
+    # A probe looks at everything again: what was refused may be taken now.
+    with ModelServer() as server:
+        Path(home / "capabilities.json").write_text(
+            (home / "capabilities.json").read_text(encoding="utf-8").replace(_place(home), server.base_url),
+            encoding="utf-8",
+        )
+        _, found = doctor(capsys, *arguments(server))
+        assert f"takes {JUDGE}" in found
+        _, found = doctor(capsys, "--probe", *arguments(server))
+        assert found[f"probe {JUDGE}"].startswith("ok temperature taken, ")
+
+
+def _place(home: Path) -> str:
+    entries = json.loads((home / "capabilities.json").read_text(encoding="utf-8"))
+    return str(entries[0]["server"])
+
+
+def test_what_one_run_learned_from_a_400_the_next_one_knows(home: Path) -> None:
+    with ModelServer(refuses=REFUSES) as server:
+        line = ("judge=[topicality]", "calls.concurrency=1")
+        assert run(server, "questions.limit=1", *line) == ExitCode.DONE
+        assert refused(server) == 2
+        assert run(server, "questions.limit=3", *line) == ExitCode.DONE
+        assert refused(server) == 2
+        other = ("calls.capabilities=[{model: grader, takes: [temperature]}]", "questions.limit=4")
+        assert run(server, *line, *other) == ExitCode.DONE
+        assert refused(server) == 3, "the configuration says it, so it is sent until the server refuses it"
+
+
+def test_a_capability_that_nothing_knows_is_refused_before_anything_is_paid(
+    model_server: ModelServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = "calls.capabilities=[{model: a, refuses: [temprature]}, {model: b, refuses: [seed], takes: [seed]}]"
+    assert run(model_server, said) == ExitCode.BAD_CONFIGURATION
+    shown = capsys.readouterr().err
+    assert "did you mean temperature?" in shown
+    assert "b cannot both take and refuse seed" in shown
+    assert model_server.requests == []
+
+
+EMBEDDINGS = ("retriever=dense", "embedder=openai_compatible", "embedder.model=vectors", "generator=extractive",
+              "judge=[topicality]", "judge_defaults.kind=evidence")  # fmt: skip
+
+
+@pytest.mark.parametrize(("refuses", "said"), [({}, "taken"), ({"vectors": ["dimensions"]}, "refused")])
+def test_a_probe_says_the_dimension_of_an_embedding_model(
+    refuses: dict[str, list[str]], said: str, capsys: pytest.CaptureFixture[str], home: Path
+) -> None:
+    with ModelServer(dimensions=48, refuses=refuses) as server:
+        line = [*arguments(server, *EMBEDDINGS), "prices=vectors"]
+        Path("conf/prices/vectors.yaml").write_text(
+            "# @package _global_\nprices:\n  - {model: vectors, input: 0.02}\n", encoding="utf-8"
+        )
+        line.remove("prices=test")
+        code, found = doctor(capsys, "--probe", *line)
+        assert code == ExitCode.DONE, found
+        assert found["price vectors"] == "ok known, from your list"
+        assert found["probe vectors"].startswith(f"ok dimension 48, dimensions {said} (cost $0.0000")
+        assert server.count(path="/embeddings") == 2
+        assert server.count(path="/chat/completions") == 0
+        _, found = doctor(capsys, *line)
+        assert found["takes vectors"].startswith(f"ok dimension 48, dimensions {said} (since ")
+
+
+def test_an_embedding_model_that_is_none_fails_with_what_the_server_said(capsys: pytest.CaptureFixture[str]) -> None:
+    with ModelServer(models=["answerer"]) as server:
+        code, found = doctor(capsys, "--probe", *arguments(server, *EMBEDDINGS))
+        assert code == ExitCode.BAD_CONFIGURATION
+        assert found["probe vectors"].startswith("fail ")
+        assert "does not have vectors for this key (404): check the model's name" in found["probe vectors"]
+        assert server.count(path="/embeddings") == 1
