@@ -1,13 +1,15 @@
 """What a whole run costs besides the model: ``python -m benchmarks.whole_run [questions] [tracking]``
 
-400 questions x (1 answer + 2 judges), 200 ms latency, 32 calls in flight for each of the two models, through the
-command line's own code: retrieval, prompts, verdicts, ledger and journal on disk. Then the same again (from the
-journal), and again without the journal (from the ledger). Prints one JSON object a run: the span from the first to
-the last call over the ideal, the CPU in that span for each call, and the CPU of everything around it.
+400 questions x (1 answer + 2 judges), 200 ms latency, 32 calls in flight (all of them go to one model, because the
+limit is for each), through the command line's own code: retrieval, prompts, verdicts, ledger and journal on disk.
+Before it a bare HTTP client on as many calls; after it the same run again (from the journal), and again without the
+journal (from the ledger). Prints one JSON object each: the span from the first to the last call over the ideal, the
+CPU in that span for each call, and the CPU of everything around it.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
@@ -17,8 +19,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.door import CONCURRENCY, LATENCY_S, model_server, stats
-from runner.calls import ChatRequest, Reply
+from benchmarks.door import CONCURRENCY, LATENCY_S, bare, model_server, stats
+from runner.calls import ChatRequest, ModelEndpoint, Reply
 from runner.calls.door import Door
 from runner.config import compose_jobs
 from runner.sweeps.launch import run_jobs
@@ -39,6 +41,8 @@ class Span:
         chat = Door.chat
 
         async def watched(door: Door, request: ChatRequest, **more: Any) -> Reply:
+            if door.offline:  # the plan looks answers up before the run begins
+                return await chat(door, request, **more)
             self._began = self._began or (time.perf_counter(), time.process_time())
             self.calls += 1
             reply = await chat(door, request, **more)
@@ -84,6 +88,14 @@ def main() -> int:
         os.chdir(folder)
         write_questions(Path("questions.jsonl"), count)
         span = Span()
+        ideal = 3 * count * LATENCY_S / CONCURRENCY
+        wall, cpu = asyncio.run(bare(ModelEndpoint("openai", base_url, None, base_url), count))
+        figures: dict[str, Any] = {
+            "run": "bare client",
+            "span_over_ideal": round(wall / ideal, 3),
+            "cpu_ms_per_call_in_span": round(cpu * 1000 / (3 * count), 3),
+        }
+        print(json.dumps(figures), flush=True)
         span.watch()
         for what in ("fresh", "from the journal", "from the ledger"):
             if what == "from the ledger":
@@ -94,7 +106,7 @@ def main() -> int:
             jobs = compose_jobs(
                 [
                     "stack=openai_compatible", f"endpoint.base_url={base_url}", "generator.model=answerer",
-                    "judge_defaults.model=grader", "questions=file", "questions.path=questions.jsonl",
+                    "judge_defaults.model=answerer", "questions=file", "questions.path=questions.jsonl",
                     "retriever=bm25", "embedder=none", f"tracking={tracking}", f"calls.concurrency={CONCURRENCY}",
                 ],
                 multirun=False,
@@ -103,8 +115,7 @@ def main() -> int:
             wall, cpu = time.perf_counter() - began, time.process_time() - processor
             made = stats(base_url)["requests"] - asked
             calls = 3 * count
-            ideal = calls * LATENCY_S / CONCURRENCY
-            figures: dict[str, Any] = {
+            figures = {
                 "run": what,
                 "status": outcome.result.status.value,
                 "requests": made,

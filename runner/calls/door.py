@@ -19,7 +19,6 @@ from runner.calls.core import Core
 from runner.calls.deadlines import clock
 from runner.calls.history import History, history
 from runner.calls.keys import call_key
-from runner.calls.ledger import final_attempt
 from runner.calls.prices import Priced, price
 from runner.calls.replies import Reading, parsed, read_reply
 from runner.calls.requests import ChatRequest, ModelEndpoint, Reply
@@ -199,6 +198,11 @@ class Door:
         return self._core.rules.settings.retry_failed
 
     @property
+    def offline(self) -> bool:
+        """Whether this door makes no call, and only answers from the ledger."""
+        return self._core.rules.offline
+
+    @property
     def new_spend(self) -> Decimal:
         """US dollars paid through this door so far, as far as prices are known."""
         return self._core.totals.new_cost
@@ -209,8 +213,7 @@ class Door:
 
     def held(self, keys: Collection[str]) -> set[str]:
         """Those keys that the ledger answers without a call."""
-        found = self._core.ledger.find_now(keys)
-        return {key for key, attempts in found.items() if final_attempt(attempts) is not None}
+        return self._core.ledger.held(keys)
 
     def refused(self, endpoint: ModelEndpoint, model: str) -> frozenset[str]:
         """The parameters that this model is known to refuse, or was seen to through this door."""

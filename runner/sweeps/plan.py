@@ -155,9 +155,10 @@ class _Planner:
         answer = await self._known_answer(pipeline, question, retrieved)
         judges = list(pipeline.judges.values())
         if answer is not None:
-            for name, judge in pipeline.judges.items():
-                requests = judge.requests(question, retrieved, answer)
-                estimates = self._estimates(requests, Stage.JUDGE, again=name in failed)
+            by_judge = {name: judge.requests(question, retrieved, answer) for name, judge in pipeline.judges.items()}
+            for again in (False, True):
+                wanted = [request for name, some in by_judge.items() if (name in failed) is again for request in some]
+                estimates = self._estimates(wanted, Stage.JUDGE, again=again)
                 walk.most.extend(estimates)
                 walk.fewest.extend(estimates)
             return
@@ -201,7 +202,7 @@ class _Planner:
     def _estimates(self, requests: Sequence[ChatRequest], stage: str, *, again: bool = False) -> list[CallEstimate]:
         """``again``: what the ledger holds is not what is wanted."""
         keys = [request_key(request) for request in requests]
-        held = set() if again else self._door.held(keys)
+        held = set() if again or not keys else self._door.held(keys)
         return [
             self._estimator.estimate(request, stage, key=key, held=key in held)
             for request, key in zip(requests, keys, strict=True)

@@ -7,6 +7,7 @@ states something.
 
 from __future__ import annotations
 
+import functools
 import re
 from enum import StrEnum
 
@@ -151,7 +152,8 @@ def stating_sentences(text: str) -> tuple[str, ...]:
     return tuple(found) if found or not bare else (bare,)
 
 
+@functools.lru_cache(maxsize=1024)
 def only_refuses(text: str) -> bool:
-    """Whether a text holds a refusal and, courtesy apart, nothing else."""
+    """Whether a text holds a refusal and, courtesy apart, nothing else. Each judge asks it of the same answer."""
     kinds = [kind_of(sentence) for sentence in sentences(text)]
     return SentenceKind.REFUSAL in kinds and SentenceKind.CONTENT not in kinds

@@ -18,7 +18,16 @@ from sqlalchemy import Connection, Select, bindparam, delete, insert, select, up
 from sqlalchemy.exc import SQLAlchemyError
 
 from runner.calls.ledger.lost import Lost, write_lost
-from runner.calls.ledger.operations import Applier, ClaimState, ClaimWanted, Landing, Piece, Together, Work
+from runner.calls.ledger.operations import (
+    Applier,
+    ClaimState,
+    ClaimWanted,
+    Landing,
+    Piece,
+    Together,
+    Work,
+    landed_keys,
+)
 from runner.calls.ledger.owners import Owner, wire_file
 from runner.calls.ledger.rows import Attempt, attempt_of
 from runner.calls.ledger.storage import open_engine, storage_error
@@ -79,17 +88,15 @@ class Ledger:
         self._asked.setdefault(key, []).append(future)
         return await future
 
-    def find_now(self, keys: Collection[str]) -> dict[str, Found]:
-        """The attempts of each key that has any."""
-        found: dict[str, list[Attempt]] = {}
+    def held(self, keys: Collection[str]) -> set[str]:
+        """Those keys whose reply is there. Use it where ``find`` may be used."""
+        found: set[str] = set()
         try:
-            with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-                for some in _portions(list(keys)):
-                    for row in connection.execute(_find, {"keys": some}).mappings():
-                        found.setdefault(row["key"], []).append(attempt_of(row))
+            for some in _portions(list(keys)):
+                found.update(self._reading().execute(landed_keys, {"keys": some}).scalars())
         except SQLAlchemyError as error:
             raise storage_error(error, self.name) from error
-        return {key: tuple(rows) for key, rows in found.items()}
+        return found
 
     def read(self, query: Select[Any]) -> list[Any]:
         """The rows of a question of another kind, such as a sum."""
@@ -99,14 +106,18 @@ class Ledger:
         except SQLAlchemyError as error:
             raise storage_error(error, self.name) from error
 
+    def _reading(self) -> Connection:
+        """The event loop's own connection: to open one takes longer than to ask."""
+        if self._reader is None:
+            self._reader = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+        return self._reader
+
     def _answer_asked(self) -> None:
         asked, self._asked = self._asked, {}
         found: dict[str, list[Attempt]] = {key: [] for key in asked}
         try:
-            if self._reader is None:
-                self._reader = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
             for some in _portions(list(asked)):
-                for row in self._reader.execute(_find, {"keys": some}).mappings():
+                for row in self._reading().execute(_find, {"keys": some}).mappings():
                     found[row["key"]].append(attempt_of(row))
         except SQLAlchemyError as error:
             failure = storage_error(error, self.name)

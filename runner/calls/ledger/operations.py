@@ -80,7 +80,10 @@ _insert_attempt = insert(attempts)
 _insert_request = insert(requests)
 _insert_claim = insert(claims)
 _release_claim = delete(claims).where(claims.c.key == bindparam("released"), claims.c.owner == bindparam("by"))
-_landed = select(attempts.c.key).where(attempts.c.replayed == 1, attempts.c.key.in_(bindparam("keys", expanding=True)))
+landed_keys = select(attempts.c.key).where(
+    attempts.c.replayed == 1, attempts.c.key.in_(bindparam("keys", expanding=True))
+)
+"""Those of ``keys`` whose reply is there."""
 _held = select(claims.c.key, claims.c.owner).where(claims.c.key.in_(bindparam("keys", expanding=True)))
 _known_requests = select(requests.c.key).where(requests.c.key.in_(bindparam("keys", expanding=True)))
 
@@ -127,7 +130,7 @@ class Applier:
         if not wanted:
             return {}
         keys = [claim.key for claim in wanted]
-        landed = set(connection.execute(_landed, {"keys": keys}).scalars())
+        landed = set(connection.execute(landed_keys, {"keys": keys}).scalars())
         held: dict[str, str] = dict(connection.execute(_held, {"keys": keys}).tuples().all())
         if held:
             dead = self._owner.dead(connection, set(held.values()) - {self._owner.id})
