@@ -199,6 +199,24 @@ def test_another_questions_answer_comes_from_another_document() -> None:
             assert case.answer.text != case.question.reference
 
 
+def test_an_answer_that_fits_many_questions_is_not_taken_for_another_questions_answer() -> None:
+    """ "30 days." to "Until when may I drop a course?" is to the point: judges lost their trust for seeing that."""
+    bare = Sample(Question("bare", "How long?", reference="30 days.", gold=("bare",), answerable=True), ())
+    first, *rest = SAMPLES
+    (case,) = [
+        case
+        for case in control_cases((first, bare, *rest))
+        if case.control is Control.OTHER and case.question is first.question
+    ]
+    assert case.answer.text == "A bachelor's degree takes 120 credit hours."
+    (case,) = [
+        case
+        for case in control_cases((first, bare))
+        if case.control is Control.OTHER and case.question is first.question
+    ]
+    assert case.answer.text == "30 days.", "better than none"
+
+
 @pytest.mark.parametrize(
     ("text", "kept"),
     [("By January 15.", "By January "), ("Within 30 days.", "Within "), ("It takes four weeks.", "It takes ")],
