@@ -14,7 +14,7 @@ from runner.errors import ConfigurationError, ExitCode, Problem
 from runner.tracking.production import Wanted, traced_answers
 
 USAGE = """runner questions traces --experiment NAME [--uri URI] [--since TIME] [--until TIME]
-                        [--question PATH] [--answer PATH] [--output answers.jsonl]"""
+                        [--question PATH] [--answer PATH] [--reference EXPECTATION] [--output answers.jsonl]"""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -31,24 +31,30 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--until", type=_milliseconds)
     parser.add_argument("--question", default="")
     parser.add_argument("--answer", default="")
+    parser.add_argument("--reference", default="")
     parser.add_argument("--output", type=Path, default=Path("answers.jsonl"))
     flags = parser.parse_args(list(argv))
     if flags.output.exists():
         raise ConfigurationError([Problem(str(flags.output), "exists already", "name another --output")])
-    wanted = Wanted(flags.experiment, flags.since, flags.until, flags.question, flags.answer)
+    wanted = Wanted(flags.experiment, flags.since, flags.until, flags.question, flags.answer, flags.reference)
     rows = list(traced_answers(flags.uri, home(), wanted))
     usable = [row for row in rows if row is not None]
     if usable:
         text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in usable)
         flags.output.write_text(text, encoding="utf-8", errors="backslashreplace")
     passed_over = len(rows) - len(usable)
-    print(f"{len(rows)} traces, {len(usable)} with question and answer, {passed_over} passed over")
+    expected = sum("reference" in row for row in usable)
+    beside = f" ({expected} of them with a reference answer)" if expected else ""
+    print(f"{len(rows)} traces, {len(usable)} with question and answer{beside}, {passed_over} passed over")
     if not usable:
         what = "holds no question and answer" if rows else "has no trace in this window"
         remedy = "say where they stand in the root span: --question PATH --answer PATH" if rows else ""
         raise ConfigurationError([Problem(flags.experiment, what, remedy)])
     print(f"judge them: python -m runner questions=traces questions.path={flags.output} generator=recorded \\")
-    print("  knowledge_base=none retriever=none judge=[topicality]")
+    judges = ["topicality"]
+    judges += ["grounding"] if any(row["contexts"] for row in usable) else []
+    judges += ["reference_match"] if expected else []
+    print(f"  knowledge_base=none retriever=none 'judge=[{','.join(judges)}]'")
     return ExitCode.DONE
 
 

@@ -1,10 +1,10 @@
-"""Answers of a service out of its MLflow traces: question, answer, passages, time. Reads, and writes nothing there."""
+"""Answers of a service out of its MLflow traces: question, answer, passages, time, what was expected. Only reads."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,11 @@ QUESTION_KEYS = ("question", "query", "input", "prompt", "text", "message", "con
 ANSWER_KEYS = ("answer", "output", "response", "result", "text", "message", "content")
 PASSAGE_KEYS = ("page_content", "content", "text", "passage", "chunk")
 """Where the usual libraries put them; the first that is there counts."""
+EXPECTATIONS = (
+    "expected_response", "expected_answer", "expected_output", "reference", "reference_answer", "ground_truth",
+    "expected_facts",
+)  # fmt: skip
+"""What an expectation with the reference answer is usually called (MLflow's own name first)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +34,23 @@ class Wanted:
     until_ms: int | None = None
     question: str = ""
     answer: str = ""
+    reference: str = ""
+    """The expectation that is the reference answer; empty: the first of ``EXPECTATIONS`` that a trace has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """What people and programs attached to a trace."""
+
+    expectations: Mapping[str, Any] = field(default_factory=dict)
+    assessments: Mapping[str, Any] = field(default_factory=dict)
+    """Feedback that people gave."""
+    tags: Mapping[str, str] = field(default_factory=dict)
 
 
 def traced_answers(uri: str | None, home: Path, wanted: Wanted) -> Iterator[dict[str, Any] | None]:
-    """One row a trace, oldest first, with id, question, answer, contexts and time; ``None`` where one of the first
-    three is missing, such as after an error.
+    """One row a trace, oldest first, with id, question, answer, contexts and time; where there are some also with
+    reference, assessments and tags. ``None`` where question or answer is missing, such as after an error.
 
     Raises TrackingUnavailable where the store does not answer, and ConfigurationError for an unknown experiment.
     """
@@ -66,14 +83,33 @@ def traced_answers(uri: str | None, home: Path, wanted: Wanted) -> Iterator[dict
             spans = [
                 (span.parent_id is None, str(span.span_type), span.inputs, span.outputs) for span in trace.data.spans
             ]
-            yield row_of(trace.info.trace_id, trace.info.timestamp_ms, spans, wanted)
+            yield row_of(trace.info.trace_id, trace.info.timestamp_ms, spans, wanted, _noted(trace.info))
         token = page.token
         if not token:
             return
 
 
+def _noted(info: Any) -> Noted:
+    """The newest of each name counts; what was overridden does not."""
+    expectations: dict[str, Any] = {}
+    feedback: dict[str, Any] = {}
+    for one in sorted(info.assessments or (), key=lambda one: one.create_time_ms or 0):
+        if one.valid is False:
+            continue
+        if one.expectation is not None:
+            expectations[one.name] = one.expectation.value
+        elif one.feedback is not None and str(one.source.source_type) == "HUMAN":
+            feedback[one.name] = one.feedback.value
+    tags = {name: value for name, value in (info.tags or {}).items() if not name.startswith("mlflow.")}
+    return Noted(expectations, feedback, tags)
+
+
 def row_of(
-    identity: str, timestamp_ms: int, spans: Sequence[tuple[bool, str, Any, Any]], wanted: Wanted
+    identity: str,
+    timestamp_ms: int,
+    spans: Sequence[tuple[bool, str, Any, Any]],
+    wanted: Wanted,
+    noted: Noted | None = None,
 ) -> dict[str, Any] | None:
     """The row of one trace; ``spans``: (is it the root, its type, inputs, outputs)."""
     root = next(((inputs, outputs) for is_root, _, inputs, outputs in spans if is_root), None)
@@ -91,7 +127,25 @@ def row_of(
         if (text := text_at(item, "", PASSAGE_KEYS))
     ]
     time = datetime.fromtimestamp(timestamp_ms / 1000, UTC).isoformat(timespec="milliseconds")
-    return {"id": identity, "question": question, "answer": answer, "contexts": contexts, "time": time}
+    row = {"id": identity, "question": question, "answer": answer, "contexts": contexts, "time": time}
+    noted = noted or Noted()
+    beside = {
+        "reference": _reference(noted.expectations, wanted.reference),
+        "assessments": dict(noted.assessments),
+        "tags": dict(noted.tags),
+    }
+    return row | {name: value for name, value in beside.items() if value}
+
+
+def _reference(expectations: Mapping[str, Any], name: str) -> str:
+    for key in (name,) if name else EXPECTATIONS:
+        value = expectations.get(key)
+        if isinstance(value, list):
+            value = "\n".join(text for item in value if (text := text_at(item, "", ANSWER_KEYS)))
+        text = text_at(value, "", ANSWER_KEYS)
+        if text:
+            return text
+    return ""
 
 
 def text_at(value: Any, path: str, keys: Sequence[str]) -> str:
