@@ -136,10 +136,12 @@ class Sweep:
 
                 pull(model)
 
-    async def run(self) -> SweepOutcome:
-        """Runs every job; ``prepare`` comes first. Raises ConfigurationError and TrackingUnavailable, nothing paid.
+    async def run(self) -> None:
+        """Runs every job; ``prepare`` comes first, and ``outcome`` tells what came of it.
 
-        When it is cancelled, every run is closed as interrupted before the cancellation goes on.
+        Raises ConfigurationError and TrackingUnavailable, nothing paid. When it is cancelled, every run is closed as
+        interrupted before the cancellation goes on. Returns nothing: asyncio.run would format all of an outcome, to
+        drop the text unseen.
         """
         first = self._jobs[0].config
         # Only processes of one sweep share a cap through the ledger, which costs a write for every call.
@@ -155,7 +157,6 @@ class Sweep:
             finally:
                 self._possibly_paid = door.spent().possibly_paid
                 await asyncio.to_thread(self._finish, tracked)
-        return self.outcome()
 
     def _finish(self, tracked: TrackedSweep) -> None:
         """Compares the jobs, writes the report, ends the parent run with both; after Ctrl-C it only ends the run."""
