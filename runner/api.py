@@ -75,19 +75,29 @@ def compare(
     margin: float | None = None,
     seed: int = 7,
     uri: str | None = None,
+    confirm: float | None = None,
 ) -> SweepComparison:
     """Compares stored or given runs on one metric, question by question; costs nothing.
 
     ``runs`` are results, or what ``load`` takes; ``metric`` is a judge's name (default: the first judge) or a retrieval
     metric; ``baseline`` is the name or key of one of the runs, or names another stored run as ``load`` does.
     ``compare(a, b).pairs[0].sentence`` is the verdict in words, ``.to_frame()`` a DataFrame, one row a pair.
+    ``confirm=0.5`` picks the best on half of the questions and confirms it on the other half (``.confirmation``).
     The other arguments are those of ``runner.statistics.compare_sweep``. Raises ConfigurationError where there is
     nothing to compare.
     """
     from runner.sweeps.comparing import compare_stored
 
     return compare_stored(
-        runs, metric, baseline=baseline, measure=measure, cluster_by=cluster_by, margin=margin, seed=seed, uri=uri
+        runs,
+        metric,
+        baseline=baseline,
+        measure=measure,
+        cluster_by=cluster_by,
+        margin=margin,
+        seed=seed,
+        uri=uri,
+        confirm=confirm,
     )
 
 

@@ -13,7 +13,7 @@ from runner.findings.comparisons import (
     Word,
 )
 from runner.findings.gates import GateCheck, GateReport, GateWord
-from runner.findings.sweeps import Optimism, Standing, SweepComparison
+from runner.findings.sweeps import Confirmation, ConfirmationWord, Optimism, Standing, SweepComparison
 
 __all__ = [
     "Agreement",
@@ -22,6 +22,8 @@ __all__ = [
     "Calibration",
     "Coefficient",
     "Comparison",
+    "Confirmation",
+    "ConfirmationWord",
     "Confusion",
     "Corrected",
     "Denominators",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from runner.findings.comparisons import Comparison, Interval, Measure, Side
@@ -41,6 +42,38 @@ class Optimism:
     sentence: str
 
 
+class ConfirmationWord(StrEnum):
+    """What the questions that had no part in picking say about the pick."""
+
+    CONFIRMED = "confirmed"
+    """It is better than everything that it was compared with."""
+    CONTRADICTED = "contradicted"
+    """Something is better than it."""
+    OPEN = "open"
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """The best of one part of the questions, on the other part."""
+
+    picked: str | None
+    """``None`` where nothing could be picked; ``sentence`` says why."""
+    observed: float | None
+    """Its mean (or pass rate) where it was picked."""
+    select_questions: int
+    """Picked on so many, which every run scored."""
+    select_clusters: int
+    confirmed: float | None
+    """The same number on the questions that had no part in picking."""
+    interval: Interval | None
+    confirm_questions: int
+    confirm_clusters: int
+    pairs: tuple[Comparison, ...]
+    """The pick against the baseline or all others, on the confirming questions; Holm over these pairs."""
+    word: ConfirmationWord
+    sentence: str
+
+
 @dataclass(frozen=True, slots=True)
 class SweepComparison:
     """All jobs of a sweep on one metric."""
@@ -67,6 +100,8 @@ class SweepComparison:
     sentences: tuple[str, ...]
     """What to take home, most important first."""
     seed: int
+    confirmation: Confirmation | None = None
+    """Set where a share of the questions was to confirm the pick."""
 
     def to_frame(self) -> pandas.DataFrame:
         """One row a pair, as a pandas DataFrame; undefined numbers are missing values."""

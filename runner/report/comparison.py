@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from runner.findings import Comparison, Interval, Measure, PassRates, Standing, SweepComparison, Word
+from runner.findings import Comparison, ConfirmationWord, Interval, Measure, PassRates, Standing, SweepComparison, Word
 from runner.report.tables import table_or_blocks
 from runner.report.text import plain, plus_minus
 
@@ -16,6 +16,11 @@ SIGN_FLIP = "sign-flip permutation"
 """The method where there is no variance for t."""
 MOST_PAIRS = 20
 """Pairs shown; the rest are in the CSV file and the DataFrame."""
+_CONFIRMATION = {
+    ConfirmationWord.CONFIRMED: "green",
+    ConfirmationWord.CONTRADICTED: "red",
+    ConfirmationWord.OPEN: "yellow",
+}
 _STYLES = {Word.BETTER: "green", Word.WORSE: "red", Word.EQUIVALENT: "cyan", Word.UNDECIDED: "yellow"}
 
 
@@ -45,6 +50,11 @@ class ComparisonView:
             if len(sweep.pairs) > len(shown):
                 yield Text(f"… and {len(sweep.pairs) - len(shown)} more pairs (write all of them with --csv FILE)")
         yield from (Text(plain(note), style="yellow") for note in _notes(sweep))
+        if sweep.confirmation is not None:
+            yield Text(plain(sweep.confirmation.sentence), style=_CONFIRMATION[sweep.confirmation.word])
+            rows = [_pair(pair) for pair in sweep.confirmation.pairs[:MOST_PAIRS]]
+            if rows:
+                yield table_or_blocks(_PAIR_HEADER, rows, width, left=2)
         yield Text(
             "These are the judge's opinions; `runner calibrate` sets them against human labels."
             if not sweep.metric.startswith("retrieval/")

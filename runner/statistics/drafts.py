@@ -49,9 +49,14 @@ class Draft:
     rates: PassRates | None
 
     def finish(
-        self, p_holm: float | None = None, p_bh: float | None = None, simultaneous: Interval | None = None
+        self,
+        p_holm: float | None = None,
+        p_bh: float | None = None,
+        simultaneous: Interval | None = None,
+        *,
+        family: int = 1,
     ) -> Comparison:
-        """Decide, by the corrected p where there is one, and say it in words."""
+        """Decide, by the corrected p where there is one, and say it in words; ``family``: how many tests it is of."""
         numbers, found = self.numbers, self.found
         word = decide(found, self.margin, p_holm)
         bounds = self._bounds(p_holm)
@@ -61,7 +66,9 @@ class Draft:
         if unfair:
             word, blocked = Word.UNDECIDED, "the metric cannot rank lists of different length"
             notes.insert(0, unfair)
-        needed = questions_to_decide(found, self.margin) if word == Word.UNDECIDED and not unfair else None
+        needed = None
+        if word == Word.UNDECIDED and not unfair:
+            needed = questions_to_decide(found, self.margin, _correction(found.p, p_holm, family))
         if bounds is not None and word != Word.UNDECIDED and {bounds.word_lowest, bounds.word_highest} != {word}:
             word, blocked = Word.UNDECIDED, f"{plural(numbers.failed, 'failed score')} could turn it"
             notes.insert(0, bounds_sentence(bounds, numbers.failed, self.measure))
@@ -120,6 +127,13 @@ class Draft:
             found = infer(*counts, difference, error, p_permutation=numbers.p_permutation, all_equal=all_equal)
             words.append(decide(found, self.margin, None if found.p is None else min(1.0, found.p * factor)))
         return Bounds(numbers.lowest[0], numbers.highest[0], words[0], words[1])
+
+
+def _correction(p: float | None, p_holm: float | None, family: int) -> float:
+    """What Holm multiplied p by; all of the family where it was cut at 1, so that the factor is lost."""
+    if p is None or p_holm is None or p <= 0 or p_holm >= 1:
+        return float(family)
+    return max(1.0, p_holm / p)
 
 
 def draft_pairs(

@@ -35,9 +35,7 @@ def verdict_sentence(subject: Subject, found: Inference, word: Word, margin: flo
         )
     shown = change(found.difference, measure)
     doubt = interval_text(found.interval, measure)
-    base = plural(found.questions, "question")
-    if found.clusters != found.questions:
-        base += f" of {plural(found.clusters, subject.unit)}"
+    base = questions_of(found.questions, found.clusters, subject.unit)
     if word in (Word.BETTER, Word.WORSE):
         small = ""
         if margin is not None and found.interval is not None and found.interval.inside(margin):
@@ -95,6 +93,12 @@ def interval_text(interval: Interval | None, measure: Measure) -> str:
     factor = 100 if measure == Measure.PASS_RATE else 1
     digits = 1 if measure == Measure.PASS_RATE else 3
     return f" (95 % interval {interval.low * factor:+.{digits}f} to {interval.high * factor:+.{digits}f})"
+
+
+def questions_of(questions: int, clusters: int, unit: str) -> str:
+    """``12 questions of 4 documents``; the clusters only where they are not the questions themselves."""
+    base = plural(questions, "question")
+    return base if clusters == questions else f"{base} of {plural(clusters, unit)}"
 
 
 def plural(count: int, noun: str) -> str:

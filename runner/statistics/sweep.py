@@ -19,6 +19,8 @@ from runner.statistics.best import (
 )
 from runner.statistics.clusters import BY_GOLD
 from runner.statistics.compare import DEFAULT_SEED, drafts_of
+from runner.statistics.confirming import Settings
+from runner.statistics.confirming import confirm as confirm_best
 from runner.statistics.costs import costs, pareto_front
 from runner.statistics.drafts import Draft
 from runner.statistics.families import adjusted
@@ -49,6 +51,7 @@ def compare_sweep(
     cluster_by: str = BY_GOLD,
     margin: float | None = None,
     seed: int = DEFAULT_SEED,
+    confirm: float | None = None,
 ) -> SweepComparison:
     """Compare all runs on one metric, at no cost.
 
@@ -61,15 +64,21 @@ def compare_sweep(
         the correction counts the pairs of the family (K-1 against a baseline, K(K-1)/2 for all pairs).
     metric, measure, cluster_by, margin, seed
         As in ``compare_runs``.
+    confirm
+        Besides, pick the best on the other questions and confirm it on this share of them (whole clusters, drawn with
+        ``seed``): ``SweepComparison.confirmation``. Needs all runs in memory.
 
     Raises
     ------
     ConfigurationError
         Fewer than two runs, an unknown metric or baseline, or a question id twice in one run.
     """
+    if confirm is not None:
+        runs = list(runs)
     table = score_table(runs, metric, cluster_by)
     chosen = Measure(measure)
     pairs = _family(table, baseline)
+    place = None if baseline is None else pairs[0][1]
     resamples = RESAMPLES if len(pairs) <= FEW_PAIRS else RESAMPLES_IN_SWEEP
     drafts = drafts_of(table, pairs, chosen, margin=margin, resamples=resamples, seed=seed)
     whole = _Whole(table, chosen, pairs, seed)
@@ -91,6 +100,9 @@ def compare_sweep(
         optimism=whole.optimism(),
         sentences=tuple(_sentences(table, whole, comparisons, standings)),
         seed=seed,
+        confirmation=None
+        if confirm is None
+        else confirm_best(list(runs), confirm, Settings(metric, chosen, cluster_by, margin, seed, place)),
     )
 
 
@@ -186,7 +198,10 @@ def _names(pair: Comparison) -> tuple[str, str]:
 def _finish(drafts: Sequence[Draft], critical: float | None) -> tuple[Comparison, ...]:
     p_values = [draft.found.p for draft in drafts]
     holm, bh = adjusted(p_values, "holm"), adjusted(p_values, "bh")
-    return tuple(draft.finish(holm[k], bh[k], _simultaneous(draft, critical)) for k, draft in enumerate(drafts))
+    return tuple(
+        draft.finish(holm[k], bh[k], _simultaneous(draft, critical), family=len(drafts))
+        for k, draft in enumerate(drafts)
+    )
 
 
 def _simultaneous(draft: Draft, critical: float | None) -> Interval | None:

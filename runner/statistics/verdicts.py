@@ -99,30 +99,38 @@ def minimum_detectable(found: Inference) -> float | None:
     return (t_quantile(1 - ALPHA / 2, freedom) + t_quantile(0.8, freedom)) * found.error
 
 
-def questions_to_decide(found: Inference, margin: float | None) -> int | None:
+def questions_to_decide(found: Inference, margin: float | None, correction: float = 1.0) -> int | None:
     """About how many questions like these would decide, if the difference stays what it is.
 
     The smaller of two numbers: to show the difference seen, and to show that it lies within the margin, with 80 %
     power each. ``None`` where neither would, or where it is beyond a million.
+
+    Parameters
+    ----------
+    correction
+        What the p of a difference is multiplied by, for the family that it belongs to.
     """
     if found.clusters < 2:
         return None
     if found.unvaried is not None:
         clusters = found.unvaried.clusters_to_decide
-        return None if clusters is None else _more_than(found, clusters * found.questions / found.clusters)
-    gaps = [abs(found.difference)]
+        if clusters is None:
+            return None
+        # Each cluster more halves the sign flip's p, corrected or not.
+        clusters += math.ceil(math.log2(correction)) if found.difference != 0 else 0
+        return _more_than(found, clusters * found.questions / found.clusters)
+    ways = []
+    if found.difference != 0:
+        ways.append(z_sum(ALPHA / correction) / abs(found.difference))
     if margin is not None and margin > abs(found.difference):
-        gaps.append(margin - abs(found.difference))
-    widest = max(gaps)
-    if widest <= 0:
-        return None
-    return _more_than(found, found.questions * (z_sum() * found.error / widest) ** 2)
+        ways.append(z_sum() / (margin - abs(found.difference)))
+    return _more_than(found, found.questions * (min(ways) * found.error) ** 2) if ways else None
 
 
 def _more_than(found: Inference, needed: float) -> int | None:
     if not needed <= MOST_QUESTIONS:
         return None
-    # A correction over a family can leave undecided what one test alone would have shown: then more are needed still.
+    # By the discreteness of counts, and as t is not z, what should decide may not have done so.
     return max(round_up(needed), found.questions + 1)
 
 

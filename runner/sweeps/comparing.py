@@ -111,6 +111,7 @@ def main(argv: Sequence[str]) -> int:
             cluster_by=asked.cluster_by,
             margin=asked.margin,
             seed=asked.seed,
+            confirm=asked.confirm,
         )
         found.append(sweep)
         console.print(render_comparison(sweep))
@@ -177,6 +178,14 @@ def _parser() -> argparse.ArgumentParser:
         "--margin", type=float, help="differences up to this do not matter (default: 5 %% of the scale)"
     )
     parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument(
+        "--confirm",
+        type=float,
+        nargs="?",
+        const=0.5,
+        metavar="SHARE",
+        help="pick the best on the other questions and confirm it on this share of them (0.5 where none is said)",
+    )
     parser.add_argument(
         "--rubric", nargs=2, metavar="RUBRIC", help="the two runs judged by these, such as topicality_v1"
     )

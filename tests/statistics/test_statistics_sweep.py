@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy
 import pytest
+from scipy.stats import norm
 
 from runner.errors import ConfigurationError
 from runner.findings import Word
@@ -111,6 +112,23 @@ def test_the_verdict_of_a_sweep_follows_holm() -> None:
         assert pair.p_holm >= pair.p
         assert (pair.verdict in (Word.BETTER, Word.WORSE)) == (pair.p_holm < 0.05)
     assert any((pair.p or 1) < 0.05 <= (pair.p_holm or 0) for pair in sweep.pairs), "a test that cannot fail"
+
+
+def test_questions_to_decide_in_a_family_are_more_than_one_more_than_there_are() -> None:
+    """A pair that Holm alone keeps open said "about n + 1 questions would decide"."""
+    sweep = compare_sweep(labelled_systems("human"), "m", measure="pass_rate", cluster_by="question")
+    (pair,) = [one for one in sweep.pairs if one.p is not None and one.p < 0.05 and 0.05 < (one.p_holm or 0) < 0.06]
+    assert pair.verdict == Word.UNDECIDED
+    assert pair.questions_needed is not None
+    assert pair.p_holm is not None
+    assert pair.p is not None
+    # n (z_{alpha/2m} + z_{80})^2 (SE / d)^2, with m what Holm multiplied by.
+    z = norm.isf(0.025 / (pair.p_holm / pair.p)) + norm.isf(0.2)
+    assert pair.difference is not None
+    assert pair.standard_error is not None
+    expected = pair.questions * (z * pair.standard_error / pair.difference) ** 2
+    assert expected <= pair.questions_needed <= expected * 1.1 + 10
+    assert pair.questions_needed > 1.3 * pair.questions
 
 
 def test_one_run_is_refused() -> None:

@@ -120,3 +120,18 @@ def test_how_far_two_judges_agree(sweep_id: str, capsys: pytest.CaptureFixture[s
     shown = " ".join(capsys.readouterr().out.split())
     assert "grounding – topicality" in shown
     assert "Krippendorff, ordinal" in shown
+
+
+def test_the_best_is_picked_on_half_of_the_questions_and_confirmed_on_the_other_half(
+    sweep_id: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    whole = tmp_path / "all.json"
+    assert main([sweep_id, "--metric", "grounding", "--confirm", "--json", str(whole)]) == ExitCode.DONE
+    shown = " ".join(capsys.readouterr().out.split())
+    found = runner.compare(sweep_id, metric="grounding", confirm=0.5).confirmation
+    assert found is not None
+    assert " ".join(found.sentence.split()) in shown
+    assert json.loads(whole.read_text(encoding="utf-8"))[0]["confirmation"]["sentence"] == found.sentence
+    assert runner.compare(sweep_id, metric="grounding").confirmation is None
+    with pytest.raises(ConfigurationError, match="between 0 and 1"):
+        main([sweep_id, "--confirm", "50"])
