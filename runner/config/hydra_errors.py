@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from runner.config import schema
 from runner.config.paths import GROUPS
 from runner.config.provenance import find_file, shown
+from runner.config.references import is_unreadable, unreadable, unreadable_in_files
 from runner.config.secrets import masked
 from runner.config.spelling import did_you_mean
 from runner.config.structure import field_types, group_type, plain_message, unfit
@@ -109,6 +110,8 @@ def _explain(failure: _Failure) -> Explanation:
         return _broken_yaml(failure)
     if isinstance(failure.error, UnicodeDecodeError):
         return Explanation(tuple(Problem(shown(file), "is not UTF-8 text") for file in _not_utf8(failure.source)))
+    if is_unreadable(failure.cause or failure.error) and (found := _unreadable_references(failure)):
+        return found
     key = str(getattr(failure.error, "full_key", None) or "configuration")
     return Explanation((Problem(key, plain_message(failure.error)),))
 
@@ -119,6 +122,19 @@ def _unreadable(failure: _Failure) -> Explanation:
         return Explanation((Problem(line, "this is neither a verb nor key=value"),), line)
     reason = str(failure.error).partition("\nSee ")[0].splitlines()[-1]
     return Explanation((Problem(line, f"cannot be read ({reason})", _QUOTES_REMEDY),), line)
+
+
+def _unreadable_references(failure: _Failure) -> Explanation | None:
+    """In the files that the overrides choose; where those hold none, in any file."""
+    found = [
+        (failure.override_choosing(file.parent.name, file.stem), problem)
+        for file, problem in unreadable_in_files(failure.source)
+    ]
+    chosen = [(culprit, problem) for culprit, problem in found if culprit is not None] or found
+    if not chosen:
+        return None
+    culprit = chosen[0][0]
+    return Explanation(tuple(problem for override, problem in chosen if override == culprit), culprit)
 
 
 def _cannot_be_parsed(line: str) -> bool:
@@ -187,6 +203,9 @@ def _unknown_key(failure: _Failure, where: str, key: str) -> Problem:
 def _not_merged(failure: _Failure, match: re.Match[str]) -> Explanation:
     line = match["line"]
     what, remedy = plain_message(failure.cause or failure.error), ""
+    if is_unreadable(failure.cause):
+        key, _, value = line.partition("=")
+        return Explanation((unreadable(key.lstrip("+"), value),), line)
     if "is not a subclass of" in what:
         parent, _, name = line.partition("=")[0].lstrip("+").rpartition(".")
         what, remedy = "an entry cannot be added like this", f"write '+{parent}={{{name}: {{...}}}}'"

@@ -8,6 +8,7 @@ import pytest
 
 from runner.config import check, compose, compose_jobs, prepare
 from runner.errors import ConfigurationError
+from tests.fakes.judged import CONF
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -294,3 +295,33 @@ def test_jobs_and_problems_come_together() -> None:
     assert len(composed.jobs) == 1
     assert [problem.where for problem in composed.problems] == ["generator.modle=x"]
     assert [problem.where for problem in check(composed.jobs)] == ["retriever.top_k"]
+
+
+def test_a_dollar_brace_that_nothing_closes_is_found_in_its_file() -> None:
+    """The message was "configuration: " and nothing else."""
+    text = (CONF / "rubric" / "topicality_v2.yaml").read_text(encoding="utf-8")
+    write("conf/rubric/mine_v1.yaml", text.replace("id: topicality", "id: mine") + "  A price of ${100 is fine.\n")
+    line = len(text.splitlines()) + 1
+    (problem,) = said("rubric@judges.topicality.rubric=mine_v1")
+    assert problem == (
+        f"conf/rubric/mine_v1.yaml line {line}: instructions: '${{100 is fine.' is not a reference to another key "
+        r"that can be read; write \${ where the signs themselves are meant; a reference to another key is ${key}"
+    )
+    write("conf/rubric/mine_v1.yaml", text.replace("id: topicality", "id: mine") + "  A price of \\${100 is fine.\n")
+    (job,) = prepare(["rubric@judges.topicality.rubric=mine_v1", "stack=extractive"], multirun=False)
+    assert "${100 is fine" in job.config.judges["topicality"].rubric.instructions
+
+
+def test_every_unreadable_reference_of_a_prompt_is_named_and_those_of_other_files_are_not() -> None:
+    write("conf/prompt/mine_v1.yaml", 'id: mine\nversion: 1\nsystem: |\n  Say\n  ${the name} of it.\nuser: "${{}"\n')
+    write("conf/prompt/other_v1.yaml", 'id: other\nversion: 1\nsystem: "${the name}"\nuser: "{question}"\n')
+    problems = said("prompt=mine_v1", "stack=extractive")
+    assert len(problems) == 2
+    assert problems[0].startswith("conf/prompt/mine_v1.yaml line 5: system: '${the name} of it.' is not")
+    assert problems[1].startswith("conf/prompt/mine_v1.yaml line 6: user: '${{}' is not")
+
+
+def test_an_unreadable_reference_on_the_command_line_has_a_remedy() -> None:
+    (problem,) = said("judges.topicality.rubric.instructions='a ${b'", "stack=extractive")
+    assert problem.startswith('judges.topicality.rubric.instructions: "${b\'" is not a reference to another key')
+    assert r"write \${ where" in problem
