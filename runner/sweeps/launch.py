@@ -43,16 +43,15 @@ def run_jobs(jobs: Sequence[Job], *, output_dir: Path, quiet: bool = False) -> S
     from rich.console import Console
 
     belongs_to_another = inherited() is not None
-    gating = Gating.open(jobs, home(), output_dir)
+    # Jobs of a sweep that another process launched are gated there, all together.
+    gating = None if belongs_to_another else Gating.open(jobs, home(), output_dir)
     sweep = Sweep(jobs, home=home(), output_dir=output_dir, console=Console(stderr=True), quiet=quiet)
     with contextlib.suppress(KeyboardInterrupt):
         sweep.prepare()
         with calm_collector():
             asyncio.run(sweep.run())
     outcome = sweep.outcome()
-    if not belongs_to_another:
-        outcome = remembered(outcome)
-    return gating.judged(outcome)
+    return outcome if gating is None else gating.judged(remembered(outcome))
 
 
 def launch(jobs: Sequence[Job], *, output_dir: Path, quiet: bool = False) -> ExitCode:
@@ -104,6 +103,9 @@ def show(outcome: SweepOutcome) -> None:
             console.print(Text(sentence))
     if outcome.gate is not None:
         console.print(Text(plain(outcome.gate.sentence)))
+    if outcome.paid_late:
+        amount = dollars(outcome.paid_late)
+        console.print(Text(f"paid as well: {amount}, for replies that came after the end; the next run has them"))
     if outcome.possibly_paid:
         amount = dollars(outcome.possibly_paid)
         console.print(Text(f"possibly paid as well: up to {amount}, for attempts that ended without a usage"))

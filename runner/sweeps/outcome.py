@@ -28,6 +28,8 @@ class SweepOutcome:
     notes: tuple[str, ...] = ()
     possibly_paid: Decimal = Decimal(0)
     """US dollars at most of attempts that ended without a usage (cut, timed out): on top of the new cost."""
+    paid_late: Decimal = Decimal(0)
+    """US dollars for replies that came when their run had ended, interrupted: in the ledger, and in no run's cost."""
     plan: JobPlan | None = None
     """What all jobs together were planned to ask for; ``None`` where no model is paid for."""
     comparisons: tuple[SweepComparison, ...] = ()

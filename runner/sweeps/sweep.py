@@ -104,6 +104,7 @@ class Sweep:
         self._notes: tuple[str, ...] = ()
         self._plan: JobPlan | None = None
         self._possibly_paid = Decimal(0)
+        self._paid_late = Decimal(0)
         self._comparisons: tuple[SweepComparison, ...] = ()
         self._started_at = now()
         self._inherited = inherited()
@@ -146,17 +147,26 @@ class Sweep:
         first = self._jobs[0].config
         # Only processes of one sweep share a cap through the ledger, which costs a write for every call.
         shared = self._id if self._inherited else None
-        async with open_door(
+        opening = open_door(
             first.calls, first.budget, first.prices, home=self._home, metadata=first.metadata, sweep=shared
-        ) as door:
-            parts = Parts(door, self._home, self._data)
-            parts.check(self._jobs)
-            tracked = await asyncio.to_thread(self._open_tracking)
-            try:
-                await self._run_jobs(door, parts, tracked)
-            finally:
-                self._possibly_paid = door.spent().possibly_paid
-                await asyncio.to_thread(self._finish, tracked)
+        )
+        door: Door | None = None
+        counted = Decimal(0)
+        try:
+            async with opening as door:
+                parts = Parts(door, self._home, self._data)
+                parts.check(self._jobs)
+                tracked = await asyncio.to_thread(self._open_tracking)
+                try:
+                    await self._run_jobs(door, parts, tracked)
+                finally:
+                    counted = door.spent().new_cost
+                    await asyncio.to_thread(self._finish, tracked)
+        finally:
+            # What was on the wire when the jobs ended has landed, or was given up, while the door closed.
+            if door is not None:
+                last = door.spent()
+                self._possibly_paid, self._paid_late = last.possibly_paid, last.new_cost - counted
 
     def _finish(self, tracked: TrackedSweep) -> None:
         """Compares the jobs, writes the report, ends the parent run with both; after Ctrl-C it only ends the run."""
@@ -325,6 +335,7 @@ class Sweep:
             notes=self._notes,
             plan=self._plan,
             possibly_paid=self._possibly_paid,
+            paid_late=self._paid_late,
             comparisons=self._comparisons,
         )
 

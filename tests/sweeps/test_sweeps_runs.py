@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import signal
 import time
 from decimal import Decimal
@@ -189,6 +190,23 @@ def test_control_c_keeps_what_is_finished_and_exits_130(home: Path) -> None:
         assert run(server, "questions.limit=40", "calls.concurrency=2") == ExitCode.DONE
         assert server.count() <= server.unique() + 4
         assert server.count() > paid
+
+
+def test_replies_that_land_after_control_c_are_in_what_is_said_to_be_paid(home: Path) -> None:
+    with ModelServer(latency_s=0.5) as server:
+        process = start(server, "questions.limit=12", "calls.concurrency=4")
+        while server.count(model=JUDGE) < 2 and process.poll() is None:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=30)
+        assert process.returncode == ExitCode.INTERRUPTED, output
+        (late,) = re.findall(r"paid as well: \$([0-9.]+), for replies that came after the end", output)
+        (statistics,) = statistics_files()
+        counted = Decimal(str(statistics["run_info"]["usage"]["total_cost"]))
+        assert float(counted + Decimal(late)) == pytest.approx(float(money(server)), rel=0.02)
+        paid = server.count()
+        assert run(server, "questions.limit=12", "calls.concurrency=4") == ExitCode.DONE
+        assert server.count() == server.unique() > paid
 
 
 def test_the_plan_makes_no_call_and_the_spend_lands_inside_its_range(
