@@ -12,13 +12,12 @@ from typing import Any
 
 from runner.records import ControlRow, Question, RunStatus
 from runner.tracking import text as t
+from runner.tracking.columns import columns
 from runner.tracking.contract import RubricText
 
 Operation = dict[str, Any]
 
-ENDINGS_FIRST = ("mean", "pass_rate", "scored")
 ROUNDED = ("mean", "pass_rate", "standard_error", "worst_case", "best_case")
-METRICS_FIRST = ("cost/total_usd", "cost/new_usd", "answers/answered")
 
 MLFLOW_STATUS = {
     RunStatus.COMPLETE: "FINISHED",
@@ -75,13 +74,9 @@ def artifacts(run: str, files: Mapping[str, str | Path]) -> list[Operation]:
 
 
 def metrics(run: str, values: Mapping[str, float]) -> list[Operation]:
-    """Means and counts; what is not a finite number is left out, as it says nothing.
-
-    The pages show columns in the order of writing and about twelve letters of a name, so that what is read first
-    comes first: all means, then all pass rates, then the denominators, then money, then the rest.
-    """
-    ordered = sorted(values, key=_place)  # stable: judges stay in their own order
-    finite = {t.param_name(key): _readable(key, float(values[key])) for key in ordered if math.isfinite(values[key])}
+    """Means and counts as columns (see ``columns``); what is not a finite number is left out, as it says nothing."""
+    shown = columns(values)
+    finite = {t.param_name(key): _readable(key, float(value)) for key, value in shown.items() if math.isfinite(value)}
     return [{"op": "metrics", "run": run, "items": finite, "at_ms": int(time.time() * 1000)}] if finite else []
 
 
@@ -94,13 +89,6 @@ def figures(run: str, values: Mapping[str, float]) -> list[Operation]:
 def _readable(metric: str, value: float) -> float:
     """Scores are kept to four decimals, since pages show every digit that is stored; money and counts are exact."""
     return round(value, 4) if metric.rpartition("/")[2] in ROUNDED else value
-
-
-def _place(metric: str) -> int:
-    name = metric.rpartition("/")[2]
-    if metric in METRICS_FIRST:
-        return len(ENDINGS_FIRST) + METRICS_FIRST.index(metric)
-    return ENDINGS_FIRST.index(name) if name in ENDINGS_FIRST else len(ENDINGS_FIRST) + len(METRICS_FIRST)
 
 
 def data_set(run: str, given: Sequence[Any], context: str) -> Operation:

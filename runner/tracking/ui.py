@@ -72,9 +72,12 @@ def serving(home: Path, port: int) -> Iterator[str]:
     """
     environment = dict(os.environ)
     set_switches(environment)
+    # The server starts in another folder, and this package may be known by the working directory alone.
+    paths = [str(Path(__file__).resolve().parents[2]), environment.get("PYTHONPATH", "")]
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     log = home / "ui.log"
     command = [
-        *(sys.executable, "-m", "mlflow", "ui"),
+        *(sys.executable, "-m", "runner.tracking.ui_server"),
         *("--host", HOST, "--port", str(port), "--workers", "1"),
         *("--backend-store-uri", f"sqlite:///{home / 'mlflow.db'}"),
         *("--default-artifact-root", (home / "mlartifacts").as_uri()),

@@ -94,6 +94,15 @@ def test_the_runs_page_lists_the_sweep_with_its_children_and_the_means_first(sit
     assert "academic_faq" in site.pages.page.get_by_role("row").nth(2).inner_text()
 
 
+def test_no_name_of_a_run_and_no_name_of_a_score_is_cut_on_the_runs_page(site: Site) -> None:
+    site.pages.open_runs()
+    cut = "elements => elements.filter(e => e.scrollWidth > e.clientWidth).map(e => e.innerText)"
+    assert site.pages.page.locator("#run-name-cell").evaluate_all(cut) == []
+    scores = site.pages.page.get_by_role("columnheader").filter(has_text="/").locator("span, div")
+    assert scores.count() > 20
+    assert [name for name in scores.evaluate_all(cut) if name.endswith(("/mean", "/pass_rate", "/scored"))] == []
+
+
 def test_comparing_two_runs_shows_one_question_with_both_answers_and_both_rationales(site: Site) -> None:
     site.pages.open_runs()
     names = [name for name in site.pages.run_names() if "top_k=1" in name]

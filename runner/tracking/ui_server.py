@@ -1,0 +1,71 @@
+"""``python -m runner.tracking.ui_server``: ``mlflow ui`` whose runs page has room for names.
+
+MLflow gives every column 100 pixels as soon as there are more than a few: of a run's name two letters are left. The
+server is MLflow's own; only its start page carries a style sheet more. Where a later MLflow lays its page out in
+another way, the style finds nothing and does nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+APPLICATION = "runner.tracking.ui_server:app"
+NAME_WIDTH_PX = 260
+DATA_SET_WIDTH_PX = 150
+METRIC_WIDTH_PX = 160
+"""Wide enough for ``topicality/pass_rate`` with the arrow that sorts."""
+_TABLE = "[role=table]:has(#run-name-cell)"
+STYLE = f"""<style id="runner-columns">
+{_TABLE} [role=columnheader]:nth-child(2),
+{_TABLE} [role=cell]:nth-child(2):has(#run-name-cell) {{ min-width: {NAME_WIDTH_PX}px !important; }}
+{_TABLE} [role=columnheader]:nth-child(6),
+{_TABLE} [role=cell]:nth-child(6) {{ min-width: {DATA_SET_WIDTH_PX}px !important; }}
+{_TABLE} [role=columnheader]:nth-child(n+7),
+{_TABLE} [role=cell]:nth-child(n+7) {{ min-width: {METRIC_WIDTH_PX}px !important; }}
+</style>
+"""
+"""The columns before the seventh: box, name, status, type, time, data set."""
+
+
+def styled(page: bytes) -> bytes:
+    """The start page with the style sheet at the end of its head."""
+    return page.replace(b"</head>", STYLE.encode() + b"</head>", 1)
+
+
+def __getattr__(name: str) -> Any:
+    """``app``: what the server process loads."""
+    if name != "app":
+        raise AttributeError(name)
+    from mlflow.server import app as pages
+    from mlflow.server.fastapi_app import app
+
+    pages.after_request(_with_style)
+    return app
+
+
+def _with_style(response: Any) -> Any:
+    from flask import request
+
+    if request.path == "/" and response.mimetype == "text/html" and response.status_code == 200:
+        response.direct_passthrough = False
+        response.set_data(styled(response.get_data()))
+        # A browser that kept the page of a plain `mlflow ui` on this port would otherwise be told that it is current.
+        response.headers.pop("ETag", None)
+        response.headers.pop("Last-Modified", None)
+        response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+def main() -> None:
+    """``mlflow ui`` with these arguments, on the application above."""
+    from mlflow import cli, server
+
+    # MLflow takes an application of one's own by the name of an entry point, which only installed packages have.
+    build = server._build_uvicorn_command
+    server._build_uvicorn_command = lambda *given, **named: [*build(*given, **named)[:-1], APPLICATION]
+    cli.cli(["ui", *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    main()
