@@ -14,6 +14,7 @@ from runner.records import RunResult
 from runner.report.html import PlannedSpend, Reproduction, render_report
 from runner.sweeps.outcome import SweepOutcome
 from runner.sweeps.plan_totals import JobPlan
+from runner.sweeps.warnings import family
 
 logger = logging.getLogger(__name__)
 
@@ -83,7 +84,7 @@ def _biases(runs: Sequence[RunResult]) -> list[BiasReadings]:
         return []
     from runner.statistics.biases import bias_readings
 
-    return [bias_readings(runs, judge) for judge in judges]
+    return [bias_readings(runs, judge, family_of=family) for judge in judges]
 
 
 def _planned(plan: JobPlan) -> PlannedSpend:

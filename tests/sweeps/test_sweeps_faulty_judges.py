@@ -5,7 +5,6 @@ Every reading is also looked for where it must be silent, in the run of an hones
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from runner.records import Reason, RunResult, RunStatus, Score, VerdictStatus
 from tests.fakes import faulty_judges
 from tests.fakes.model_server import ModelServer, fault
 from tests.sweeps.driving import GENERATOR, JUDGE, run, statistics_files
+from tests.sweeps.reading import words_of
 
 Judged = Callable[..., "Seen"]
 
@@ -45,13 +45,6 @@ class Seen:
     def scores(self, status: VerdictStatus) -> list[Score]:
         found = [record.scores["grounding"] for record in self.result.records]
         return [score for score in found if score.status is status]
-
-
-def words_of(page: str) -> str:
-    """The text of a report, cells of tables between bars."""
-    text = re.sub(r"<style.*?</style>|<script.*?</script>|<svg.*?</svg>", "", page, flags=re.DOTALL)
-    text = re.sub(r"<tr\b|</t[dh]>", " | <", text)
-    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", text)).split())
 
 
 @pytest.fixture

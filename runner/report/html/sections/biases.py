@@ -7,6 +7,9 @@ from runner.report.html.figures import interval, number, percent
 from runner.report.html.given import ReportInput
 from runner.report.html.parts import Cell, Section, table
 
+_NO_FAMILY = ("unknown", "evidence")
+"""Judges without a model favour nobody; beside several generators they show what the others might have given."""
+
 
 def biases(given: ReportInput) -> Section | None:
     if not given.biases:
@@ -26,7 +29,12 @@ def biases(given: ReportInput) -> Section | None:
             [_row(one) for one in given.biases],
         )
     ]
-    families = [(one.judge, cell) for one in given.biases for cell in one.families if len(one.families) > 1]
+    families = [
+        (one.judge, cell)
+        for one in given.biases
+        for cell in one.families
+        if len(one.families) > 1 or cell.judge_family not in _NO_FAMILY
+    ]
     if families:
         tables.append(
             table(
