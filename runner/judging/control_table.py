@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from runner.judging.asking import side_by_side
 from runner.judging.control_cases import Control, ControlCase
-from runner.judging.model_judge import side_by_side
 from runner.judging.opening import AnswerJudge
 from runner.records import Call, ControlRow, Reason, Score, VerdictStatus
 

@@ -2,39 +2,30 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Coroutine, Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from runner.calls import calling
 from runner.calls.requests import ChatRequest, Reply
 from runner.config.schema import Judge
-from runner.errors import JobStopped
-from runner.judging.combining import combine_verdicts, not_applicable
+from runner.judging.asking import AskingJudge, check_log_probabilities, side_by_side, worth_asking_again
 from runner.judging.inputs import Missing, gather
 from runner.judging.modes import Mode, ProbabilityWeighted, StatedVerdict
 from runner.judging.prompts import judge_messages, reask_messages
 from runner.judging.replies import Unreadable
-from runner.judging.rubrics import rubric_hash
 from runner.judging.schemas import reply_schema
-from runner.records import Answer, Call, Question, Retrieved, Score, Stage, Verdict, VerdictStatus
+from runner.records import Answer, Question, Retrieved, Score, Stage, Verdict, VerdictStatus
 
 if TYPE_CHECKING:
     from runner.calls import Door
 
 
-class ModelJudge:
+class ModelJudge(AskingJudge):
     """Scores answers by one rubric with one model; ``repeats`` independent verdicts come down to one score."""
 
     def __init__(self, name: str, judge: Judge, door: Door) -> None:
-        self.name = name
-        self.rubric_hash = rubric_hash(judge.rubric)
-        self.inputs = tuple(judge.rubric.inputs)
-        self._judge = judge
-        self._door = door
+        super().__init__(name, judge, door)
         self._mode: Mode = ProbabilityWeighted() if judge.scoring == "probability" else StatedVerdict()
-        self._endpoint = door.endpoint(judge.endpoint, judge.model)
 
     def requests(self, question: Question, retrieved: tuple[Retrieved, ...], answer: Answer) -> tuple[ChatRequest, ...]:
         """What the model would be asked about this answer, without any re-ask; nothing is sent."""
@@ -56,19 +47,14 @@ class ModelJudge:
 
     async def score(self, question: Question, retrieved: tuple[Retrieved, ...], answer: Answer) -> Score:
         """The score of one answer; failures are in its status. Only errors that end the run are raised."""
-        judge = self._judge
-        inputs = gather(judge.rubric, question, retrieved, answer)
+        inputs = gather(self._judge.rubric, question, retrieved, answer)
         if isinstance(inputs, Missing):
-            return not_applicable(
-                self.name, judge.rubric, inputs.reason, inputs.detail, model=judge.model, content_hash=self.rubric_hash
-            )
+            return self._not_applicable(inputs.reason, inputs.detail)
         with calling(stage=Stage.JUDGE):
             verdicts = await side_by_side(
                 self._verdict(request) for request in self.requests(question, retrieved, answer)
             )
-        return combine_verdicts(
-            self.name, judge.rubric, verdicts, how=judge.combine, model=judge.model, content_hash=self.rubric_hash
-        )
+        return self._combined(verdicts)
 
     async def _verdict(self, request: ChatRequest) -> Verdict:
         verdict, unreadable = await self._asked(request, again=False)
@@ -110,29 +96,3 @@ class ModelJudge:
             ),
             None,
         )
-
-
-def worth_asking_again(door: Door, calls: Iterable[Call]) -> bool:
-    """Whether an unreadable verdict is to be asked for anew: ``calls.retry_failed``, and all of it is an old one.
-
-    The door itself asks again what failed; a reply that came and could not be read is a good one to it.
-    """
-    return door.retry_failed and all(call.from_ledger for call in calls)
-
-
-def check_log_probabilities(name: str, judge: Judge, reply: Reply) -> None:
-    """Ends the job where the model has refused log probabilities: no further call of this judge could be read."""
-    if not {"top_logprobs", "logprobs"}.isdisjoint(reply.call.requested):
-        raise JobStopped(
-            f"judges.{name}: {judge.model} gives no log probabilities, which scoring={judge.scoring} needs; "
-            f"say judges.{name}.scoring=verdict"
-        )
-
-
-async def side_by_side(coroutines: Iterable[Coroutine[Any, Any, Any]]) -> list[Any]:
-    """Runs them together. All of them end, since what is on the wire is paid for; then the first error is raised."""
-    outcomes = await asyncio.gather(*coroutines, return_exceptions=True)
-    for outcome in outcomes:
-        if isinstance(outcome, BaseException):
-            raise outcome
-    return list(outcomes)

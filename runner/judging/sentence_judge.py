@@ -11,23 +11,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from runner.calls import calling
 from runner.calls.requests import ChatRequest, Reply, TokenChoice
-from runner.config.schema import Judge
 from runner.judging import evidence, yes_no
-from runner.judging.combining import combine_verdicts, not_applicable
+from runner.judging.asking import AskingJudge, check_log_probabilities, side_by_side, worth_asking_again
 from runner.judging.inputs import Inputs, Missing, gather
-from runner.judging.model_judge import check_log_probabilities, side_by_side, worth_asking_again
-from runner.judging.rubrics import rubric_hash
 from runner.judging.scales import from_share, label_of
 from runner.judging.support import Support, support
 from runner.records import Answer, Question, Reason, Retrieved, Score, Stage, Verdict, VerdictStatus
 from runner.text import only_refuses, stating_sentences
-
-if TYPE_CHECKING:
-    from runner.calls import Door
 
 STATEMENT_PASS_SHARE = 0.4
 """P(yes) times evidence that stands for the pass mark: 0.89 right on 44 natural answers, chosen before the run."""
@@ -49,16 +42,8 @@ class Ask:
     """What the evidence found, in a few words."""
 
 
-class SentenceJudge:
+class SentenceJudge(AskingJudge):
     """Scores answers by P(yes); made for local models, works with any that gives log probabilities."""
-
-    def __init__(self, name: str, judge: Judge, door: Door) -> None:
-        self.name = name
-        self.rubric_hash = rubric_hash(judge.rubric)
-        self.inputs = tuple(judge.rubric.inputs)
-        self._judge = judge
-        self._door = door
-        self._endpoint = door.endpoint(judge.endpoint, judge.model)
 
     def requests(self, question: Question, retrieved: tuple[Retrieved, ...], answer: Answer) -> tuple[ChatRequest, ...]:
         """What the model would be asked about this answer; nothing is sent."""
@@ -84,17 +69,6 @@ class SentenceJudge:
             return self._combined(
                 await side_by_side(self._verdict(inputs, asks, repeat) for repeat in range(self._judge.repeats))
             )
-
-    def _combined(self, verdicts: list[Verdict]) -> Score:
-        judge = self._judge
-        return combine_verdicts(
-            self.name, judge.rubric, verdicts, how=judge.combine, model=judge.model, content_hash=self.rubric_hash
-        )
-
-    def _not_applicable(self, reason: Reason, detail: str) -> Score:
-        return not_applicable(
-            self.name, self._judge.rubric, reason, detail, model=self._judge.model, content_hash=self.rubric_hash
-        )
 
     @staticmethod
     def _says_nothing(inputs: Inputs) -> bool:
