@@ -35,8 +35,11 @@ def test_values_of_the_literature() -> None:
     assert (one["mrr_at_3"], two["mrr_at_3"]) == (pytest.approx(1 / 3), 0.5)
     assert (one["precision_at_3"], two["precision_at_3"]) == (pytest.approx(1 / 3), pytest.approx(2 / 3))
     assert (one["recall_at_3"], two["recall_at_3"], one["hit_rate_at_3"]) == (1, 1, 1)
-    at_one = metrics(["d3", "d1", "d2"], ["d2"], 1)
-    assert set(at_one.values()) == {0.0}
+    assert (one["map_at_3"] + two["map_at_3"]) / 2 == pytest.approx(0.458333, abs=1e-6)
+    assert (one["ndcg_at_3"] + two["ndcg_at_3"]) / 2 == pytest.approx(0.596713, abs=1e-6)
+    assert two["hit_rate_at_3"] == 1
+    for found, gold in ((["d3", "d1", "d2"], ["d2"]), (["d1", "d3", "d2"], ["d2", "d3"])):
+        assert set(metrics(found, gold, 1).values()) == {0.0}
 
 
 def test_names_carry_k_without_an_at_sign_which_mlflow_refuses() -> None:

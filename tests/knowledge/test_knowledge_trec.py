@@ -52,6 +52,39 @@ def test_trec_evals_own_test_collection(name: str, top_k: int, expected: float) 
     assert mean(values) == pytest.approx(expected, abs=5.1e-5)
 
 
+_MEASURES = {"P": "precision", "recall": "recall", "ndcg_cut": "ndcg", "map_cut": "map", "success": "hit_rate"}
+_WHOLE = {"map": "map", "recip_rank": "mrr"}
+
+
+def test_every_number_of_trec_evals_own_output_topic_by_topic_and_in_the_mean() -> None:
+    """The expected output beside the collection: each cut-off of each measure that is one of ours, over chunks too."""
+    topics = {question.id: (question, found) for question, found in collection()}
+    measured: dict[tuple[str, int], list[float]] = defaultdict(list)
+    expected: dict[tuple[str, int], float] = {}
+    checked = 0
+    for line in shared("trec/out.test.aq").read_text().splitlines():
+        name, topic, text = line.split(maxsplit=2)
+        base, _, cut = name.rpartition("_")
+        if base in _MEASURES and cut.isdigit():
+            key = _MEASURES[base], int(cut)
+        elif name in _WHOLE:
+            key = _WHOLE[name], 1000
+        else:
+            continue
+        if topic == "all":
+            expected[key] = float(text)
+            continue
+        question, found = topics[topic]
+        values = retrieval_metrics(question, found, key[1], len(question.gold))
+        value = values[f"{key[0]}_at_{key[1]}"]
+        assert value == pytest.approx(float(text), abs=5.1e-5), line
+        assert values[f"chunk_{key[0]}_at_{key[1]}"] == pytest.approx(value), "each chunk is a document here"
+        measured[key].append(value)
+        checked += 1
+    assert checked >= 3 * 29
+    assert {key: round(mean(measured[key]), 4) for key in expected} == pytest.approx(expected, abs=1.01e-4)
+
+
 def test_graded_gain_of_the_literature() -> None:
     gains = [3, 2, 3, 0, 1, 2]
     assert discounted_gain(gains) == pytest.approx(6.861127, abs=1e-6)

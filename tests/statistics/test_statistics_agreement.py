@@ -57,6 +57,8 @@ def test_krippendorffs_example_with_missing_ratings() -> None:
     assert krippendorff(items.sums(items.rows.sum(axis=0)), items.categories, "ratio") == pytest.approx(
         0.797403, abs=1e-6
     )
+    # irrCAC calls "krippendorff, ordinal weights" what weighs by the ranks of the values alone: not this coefficient.
+    assert abs(value(found, "krippendorff_ordinal") - 0.83364) > 0.01
     assert found.items == 11, "one unit has a single rating and pairs with nothing"
 
 
@@ -119,6 +121,10 @@ def test_the_prevalence_paradox_is_shown_and_said() -> None:
     assert value(found, "ac1") == pytest.approx(expected["AC1"], abs=6e-6)
     assert value(found, "percent") == pytest.approx(expected["pct"], abs=6e-6)
     assert found.prevalence["1"] == pytest.approx(expected["share_yes"], abs=1e-3)
+    three = [item for item in items.values() if len(item) == 3]
+    assert len(three) == expected["items_3raters"]
+    complete = agreement({f"r{r}": [item[r] for item in three] for r in range(3)})
+    assert value(complete, "fleiss") == pytest.approx(expected["fleiss"], abs=1e-6)
     assert "read them together with AC1" in found.notes[0]
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import combinations
 from pathlib import Path
 
 import numpy
 import pytest
 
 from runner.errors import ConfigurationError
+from runner.findings import Interval
 from runner.records import RunResult
 from runner.statistics.biases import bias_readings
 from runner.statistics.calibrate import calibrate
@@ -78,33 +80,111 @@ def test_rogan_gladen_of_lee() -> None:
     assert rogan_gladen(0.5, 100, 0.5, 0.5, positives=10, negatives=10) is None, "a judge that says nothing"
 
 
-def test_ppi_covers_the_true_accuracy_where_the_judge_alone_does_not() -> None:
-    """The recorded experiment in small: 12 systems, 60 labels; judge alone .69, PPI++ .94 (nominal .95)."""
-    human = labelled_systems("human")
+def labelled_by_both() -> dict[str, dict[str, tuple[float, float]]]:
+    """System → question → what people and what GPT-4 said."""
     judge = {
         run.name: {r.question.id: r.scores["m"].value for r in run.records} for run in labelled_systems("judge_gpt4")
     }
-    generator = numpy.random.default_rng(1)
-    covered = alone = total = 0
-    for run in human:
-        pairs = [
-            (r.scores["m"].value, judge[run.name][r.question.id])
-            for r in run.records
-            if judge[run.name][r.question.id] is not None
-        ]
-        values = numpy.array(pairs, dtype=float)
+    found: dict[str, dict[str, tuple[float, float]]] = {}
+    for run in labelled_systems("human"):
+        for record in run.records:
+            human, judged = record.scores["m"].value, judge[run.name][record.question.id]
+            if human is not None and judged is not None:
+                found.setdefault(run.name, {})[record.question.id] = human, judged
+    return found
+
+
+def coverage(
+    populations: Sequence[numpy.ndarray], labels: int, draws: int, estimate: Callable[[numpy.ndarray], Interval | None]
+) -> tuple[float, float]:
+    """Share of resampled worlds in which the interval holds the truth, and its mean width."""
+    generator = numpy.random.default_rng(labels)
+    covered, widths = [], []
+    for values in populations:
         truth = values[:, 0].mean()
-        for _ in range(40):
-            drawn = values[generator.integers(0, len(values), len(values))]
-            found = ppi_mean(drawn[:60, 0].tolist(), drawn[:60, 1].tolist(), drawn[60:, 1].tolist())
-            assert found is not None
-            assert found.interval is not None
-            covered += truth in found.interval
-            half = 1.96 * drawn[:, 1].std(ddof=1) / len(drawn) ** 0.5
-            alone += abs(drawn[:, 1].mean() - truth) <= half
-            total += 1
-    assert covered / total == pytest.approx(0.94, abs=0.03)
-    assert alone / total == pytest.approx(0.69, abs=0.06)
+        for _ in range(draws):
+            interval = estimate(values[generator.integers(0, len(values), len(values))])
+            assert interval is not None
+            covered.append(truth in interval)
+            widths.append(interval.high - interval.low)
+    return float(numpy.mean(covered)), float(numpy.mean(widths))
+
+
+def by_ppi(labels: int, weight: float | None) -> Callable[[numpy.ndarray], Interval | None]:
+    def estimate(drawn: numpy.ndarray) -> Interval | None:
+        labelled = drawn[:labels]
+        found = ppi_mean(labelled[:, 0].tolist(), labelled[:, 1].tolist(), drawn[labels:, 1].tolist(), weight=weight)
+        return None if found is None else found.interval
+
+    return estimate
+
+
+def by_judge(drawn: numpy.ndarray) -> Interval:
+    middle, half = drawn[:, 1].mean(), 1.96 * drawn[:, 1].std(ddof=1) / len(drawn) ** 0.5
+    return Interval(middle - half, middle + half)
+
+
+def by_rogan_gladen(labels: int) -> Callable[[numpy.ndarray], Interval | None]:
+    def estimate(drawn: numpy.ndarray) -> Interval | None:
+        people, judged = drawn[:labels, 0] == 1, drawn[:labels, 1] == 1
+        positives, negatives = int(people.sum()), int((~people).sum())
+        nothing_said = Interval(0.0, 1.0)
+        if not positives or not negatives:
+            return nothing_said
+        sensitivity, specificity = judged[people].mean(), 1 - judged[~people].mean()
+        rest = drawn[labels:, 1]
+        found = rogan_gladen(
+            float(rest.mean()),
+            len(rest),
+            float(sensitivity),
+            float(specificity),
+            positives=positives,
+            negatives=negatives,
+        )
+        return nothing_said if found is None else found.interval
+
+    return estimate
+
+
+RECORDED = {
+    # labels: humans alone, PPI, PPI++, Rogan-Gladen by the same labels; each coverage, width
+    30: ((0.935, 0.324), (0.940, 0.286), (0.923, 0.243), (0.969, 0.473)),
+    60: ((0.938, 0.230), (0.949, 0.224), (0.942, 0.182), (0.960, 0.348)),
+    100: ((0.945, 0.178), (0.945, 0.198), (0.940, 0.149), (0.951, 0.295)),
+}
+
+
+@pytest.mark.parametrize("labels", sorted(RECORDED))
+def test_ppi_covers_the_true_accuracy_where_the_judge_alone_does_not(labels: int) -> None:
+    """The recorded experiment in small, on 12 systems. Student's t makes ours a little wider at 30 labels."""
+    populations = [numpy.array(list(system.values())) for system in labelled_by_both().values()]
+    alone, width = coverage(populations, labels, 60, by_judge)
+    assert alone == pytest.approx(0.684, abs=0.06)
+    assert width == pytest.approx(0.108, abs=0.005)
+    for (covered, wide), estimate in zip(
+        RECORDED[labels],
+        (by_ppi(labels, 0.0), by_ppi(labels, 1.0), by_ppi(labels, None), by_rogan_gladen(labels)),
+        strict=True,
+    ):
+        found, found_width = coverage(populations, labels, 60, estimate)
+        assert found == pytest.approx(covered, abs=0.035)
+        assert found_width == pytest.approx(wide, rel=0.1)
+
+
+@pytest.mark.parametrize(("labels", "covered", "wide"), [(30, 0.923, 0.243), (60, 0.945, 0.183), (100, 0.943, 0.149)])
+def test_ppi_covers_the_true_difference_of_pairs(labels: int, covered: float, wide: float) -> None:
+    systems = labelled_by_both()
+    populations = [
+        numpy.array([numpy.subtract(systems[a][q], systems[b][q]) for q in systems[a] if q in systems[b]])
+        for a, b in combinations(systems, 2)
+    ]
+    assert len(populations) == 66
+    alone, width = coverage(populations, labels, 10, by_judge)
+    assert alone == pytest.approx(0.86, abs=0.05)
+    assert width == pytest.approx(0.108, rel=0.12)
+    found, found_width = coverage(populations, labels, 10, by_ppi(labels, None))
+    assert found == pytest.approx(covered, abs=0.035)
+    assert found_width == pytest.approx(wide, rel=0.12)
 
 
 def example_runs(count: int = 3, questions: int = 30, seed: int = 1) -> tuple[list[RunResult], dict[str, float]]:

@@ -142,6 +142,30 @@ def test_exact_coverage_is_why_wilson_is_the_default(count: int, rate: float, me
     assert float(binom.pmf(passes, count, rate)[covered].sum()) == pytest.approx(expected, abs=1e-3)
 
 
+def test_single_questions_have_the_simple_standard_error_exactly() -> None:
+    values = [5.0, 4, 1, 2, 5, 3, 3]
+    simple = float(numpy.std(values, ddof=1)) / 7**0.5
+    assert clustered_standard_error(values, list("abcdefg")) == pytest.approx(simple, rel=1e-15)
+    mask, starts = numpy.ones((1, 7), dtype=bool), numpy.arange(7)
+    assert moments(numpy.array([values]), mask, starts).error[0] == pytest.approx(simple, rel=1e-15)
+
+
+def test_pairing_is_worth_what_the_correlation_says() -> None:
+    """SE_paired = sqrt(SE_A^2 + SE_B^2 - 2 SE_A SE_B corr)."""
+    generator = numpy.random.default_rng(5)
+    a = generator.integers(1, 6, 40).astype(float)
+    b = (a + generator.integers(-1, 2, 40)).clip(1, 5)
+    left, right = (
+        make_run(name, [make_record(str(k), {"m": v}) for k, v in enumerate(values)])
+        for name, values in (("a", a), ("b", b))
+    )
+    found = compare_runs(left, right, "m")
+    (one, two) = (values.std(ddof=1) / 40**0.5 for values in (a, b))
+    paired = (one**2 + two**2 - 2 * one * two * numpy.corrcoef(a, b)[0, 1]) ** 0.5
+    assert found.standard_error == pytest.approx(paired)
+    assert found.a.standard_error == pytest.approx(one)
+
+
 def test_the_rule_of_three() -> None:
     assert unseen_rate(8) == pytest.approx(0.312, abs=5e-4)
     assert unseen_rate(395) == pytest.approx(0.0076, abs=5e-5)
