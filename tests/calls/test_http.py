@@ -102,3 +102,49 @@ def test_a_connection_that_breaks_after_the_request_may_have_been_paid(kind: str
         reply = with_door(home, lambda door: door.chat(ask(endpoint(door, server))), retries=0)
     assert reply.reason == "connection"
     assert rows(home, "possibly_paid") == [(1,)]
+
+
+def test_our_own_request_says_what_the_sdk_says_and_follows_a_moved_server(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-a")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-b")
+    seen: list[web.Request] = []
+    bodies: list[object] = []
+
+    async def moved(request: web.Request) -> web.Response:
+        return web.Response(status=308, headers={"Location": f"/new{request.raw_path}"})
+
+    async def answer(request: web.Request) -> web.Response:
+        seen.append(request)
+        bodies.append(await request.json())
+        message = {"role": "assistant", "content": "At noon."}
+        usage = {"prompt_tokens": 3, "completion_tokens": 2}
+        return web.json_response(
+            {"model": MODEL, "choices": [{"message": message, "finish_reason": "stop"}], "usage": usage}
+        )
+
+    async def work(door: Door) -> Reply:
+        app = web.Application()
+        app.router.add_post("/v1/chat/completions", moved)
+        app.router.add_post("/new/v1/chat/completions", answer)
+        runner = web.AppRunner(app)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        base = f"http://127.0.0.1:{runner.addresses[0][1]}/v1/?api-version=7"
+        try:
+            return await door.chat(ask(door.endpoint(Endpoint(base_url=base), MODEL), "When, at 100 °C?"))
+        finally:
+            await runner.cleanup()
+
+    reply = with_door(home, work, retries=0)
+    assert (reply.text, reply.detail) == ("At noon.", "")
+    (request,) = seen
+    assert request.raw_path == "/new/v1/chat/completions?api-version=7"
+    assert request.headers["Authorization"] == f"Bearer {KEY}"
+    assert request.headers["Content-Type"] == "application/json"
+    assert "OpenAI" in request.headers["User-Agent"]
+    assert (request.headers["OpenAI-Organization"], request.headers["OpenAI-Project"]) == ("org-a", "proj-b")
+    (body,) = bodies
+    assert isinstance(body, dict)
+    assert body["messages"] == [{"role": "user", "content": "When, at 100 °C?"}]
