@@ -13,7 +13,7 @@ _WIDTH = 300
 
 
 def render_examples(a: RunResult, b: RunResult, metric: str, count: int) -> Group:
-    """Up to ``count`` questions each way, the largest difference first, and how often the pass turned."""
+    """How often the pass turned, and up to ``count`` questions each way: those first, then the largest differences."""
     theirs = {record.question.id: record for record in b.records}
     pairs = [(record, theirs[record.question.id]) for record in a.records if record.question.id in theirs]
     both = [(left, right) for left, right in pairs if _scored(left, metric) and _scored(right, metric)]
@@ -23,16 +23,26 @@ def render_examples(a: RunResult, b: RunResult, metric: str, count: int) -> Grou
     lost = [pair for pair in both if _passed(pair[1], metric) and not _passed(pair[0], metric)]
     turned = f"pass turned on {len(gained) + len(lost)} of {len(both)} questions"
     lines = [Text(f"{turned}: {len(gained)} for the first run, {len(lost)} against it")]
-    ordered = sorted(both, key=lambda pair: _value(pair[0], metric) - _value(pair[1], metric))
-    picked = [*ordered[:count], *reversed(ordered[-count:])]
-    for left, right in _distinct(picked):
-        if _value(left, metric) != _value(right, metric):
-            lines += _lines(left, right, metric)
+    up = _first([pair for pair in both if _difference(pair, metric) > 0], lost, metric)[:count]
+    down = _first([pair for pair in both if _difference(pair, metric) < 0], gained, metric)[:count]
+    for left, right in (*up, *down):
+        lines += _lines(left, right, metric)
+    hidden = sum(pair not in shown for turning, shown in ((lost, up), (gained, down)) for pair in turning)
+    if hidden:
+        lines.append(Text(f"{hidden} more turned: --examples {max(len(gained), len(lost))} shows all"))
     return Group(*lines)
 
 
-def _distinct(pairs: list[tuple[Record, Record]]) -> list[tuple[Record, Record]]:
-    return list({left.question.id: (left, right) for left, right in pairs}.values())
+_Pair = tuple[Record, Record]
+
+
+def _first(pairs: list[_Pair], turning: list[_Pair], metric: str) -> list[_Pair]:
+    """Those whose pass turned before the others, each kind with the largest difference first."""
+    return sorted(pairs, key=lambda pair: (pair not in turning, -abs(_difference(pair, metric))))
+
+
+def _difference(pair: _Pair, metric: str) -> float:
+    return _value(pair[1], metric) - _value(pair[0], metric)
 
 
 def _lines(left: Record, right: Record, metric: str) -> list[Text]:
