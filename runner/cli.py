@@ -133,6 +133,13 @@ def call_verb(name: str, arguments: Sequence[str]) -> int:
 
 def evaluate(line: Sequence[str]) -> int:
     """Without a verb: checks every job before anything is written or paid, then runs one job or launches a sweep."""
+    from runner.config import quiet
+
+    with quiet.kept_to(line):
+        return _evaluate(quiet.without_flag(line), quiet.wanted())
+
+
+def _evaluate(line: Sequence[str], is_quiet: bool) -> int:
     from runner.config import hydra_application
     from runner.config.arguments import parse_arguments
     from runner.config.composition import prepare, remember
@@ -146,15 +153,18 @@ def evaluate(line: Sequence[str]) -> int:
         _refuse_launcher(arguments.overrides)
     jobs = prepare(arguments.overrides, multirun=arguments.multirun, source=arguments.source)
     remember(jobs)
-    for key, variable in {key: name for job in jobs for key, name in job.origins.items()}.items():
+    origins = {key: name for job in jobs for key, name in job.origins.items()}
+    for key, variable in origins.items() if not is_quiet else ():
         print(f"{key} comes from the environment variable {variable}", file=sys.stderr)
     if arguments.multirun and not _together(arguments.overrides, jobs[0].group_choices):
         from runner.sweeps.parents import parent_of
 
-        with parent_of(jobs):
-            codes = hydra_application.run(arguments, run_job)
+        with parent_of(jobs) as parent:
+            launched = hydra_application.run(arguments, run_job)
+            parent.folder = launched.folder
+        codes = [*launched.codes, *parent.codes]
     else:
-        codes = hydra_application.run(arguments, run_job)
+        codes = hydra_application.run(arguments, run_job).codes
     return int(_weightiest(codes))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from runner.config import schema
 from runner.config.spelling import did_you_mean
@@ -15,7 +15,12 @@ _GROUPS = ("answers", "retrieval", "cost", "latency", "tokens", "calls", "blame"
 def gate_problems(config: schema.Config) -> Iterator[Problem]:
     """Thresholds without a limit, and names that nothing in the configuration has."""
     judges = [*config.judges, *config.panels] if config.generator.kind != "none" else []
-    for index, threshold in enumerate(config.gate.thresholds):
+    yield from problems_of(config.gate, judges)
+
+
+def problems_of(gate: schema.Gate, judges: Sequence[str]) -> Iterator[Problem]:
+    """The same for a gate and the judges and panels that it is about."""
+    for index, threshold in enumerate(gate.thresholds):
         where = f"gate.thresholds[{index}]"
         if threshold.at_least is None and threshold.at_most is None:
             yield Problem(where, "has no limit", "give it at_least or at_most")
@@ -26,6 +31,6 @@ def gate_problems(config: schema.Config) -> Iterator[Problem]:
         elif group not in (*judges, *_GROUPS):
             yield Problem(f"{where}.metric", f"{group} is no judge of this configuration and no group of metrics",
                           did_you_mean(group, [*judges, *_GROUPS]))  # fmt: skip
-    for name in config.gate.baseline.judges:
+    for name in gate.baseline.judges:
         if name not in judges:
             yield Problem("gate.baseline.judges", f"there is no judge {name}", did_you_mean(name, judges))

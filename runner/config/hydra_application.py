@@ -7,6 +7,8 @@ import io
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from runner.config.arguments import Arguments
@@ -19,13 +21,23 @@ from runner.config.secrets import masked
 from runner.errors import ConfigurationError
 
 
-def run(arguments: Arguments, task: Callable[[Any], Any]) -> list[Any]:
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """What came of a run or a sweep."""
+
+    codes: list[Any]
+    """What the task returned, for each job."""
+    folder: Path | None
+    """Of a sweep whose jobs were launched one by one: the folder that holds those of the jobs."""
+
+
+def run(arguments: Arguments, task: Callable[[Any], Any]) -> Launched:
     """Runs the task as Hydra runs it: in an output folder of its own, with Hydra's launcher and sweeper for ``-m``.
 
     The jobs have been checked before (``composition.prepare``).
 
-    Returns what the task returned, for each job. ``hydra.main`` does the same, but drops the return values and with
-    them the exit codes (hydra-ecosystem/hydra#332).
+    ``hydra.main`` does the same, but drops the return values and with them the exit codes
+    (hydra-ecosystem/hydra#332).
     """
     from hydra.core.global_hydra import GlobalHydra
 
@@ -39,7 +51,15 @@ def run(arguments: Arguments, task: Callable[[Any], Any]) -> list[Any]:
             task_function=task,
             overrides=[*arguments.overrides, f"hydra.mode={mode}"],
         )
-    return [job.return_value for job in _flat(returned)]
+    jobs = _flat(returned)
+    return Launched([job.return_value for job in jobs], _folder(jobs) if arguments.multirun else None)
+
+
+def _folder(jobs: Sequence[Any]) -> Path | None:
+    if not jobs or jobs[0].hydra_cfg is None:
+        return None
+    hydra = jobs[0].hydra_cfg.hydra
+    return Path(str(hydra.runtime.output_dir)).parents[len(Path(str(hydra.sweep.subdir)).parts) - 1]
 
 
 def _flat(returned: Any) -> list[Any]:

@@ -25,7 +25,7 @@ STORED = "Written from stored runs, without a call: what was paid when they were
 STORED_SWEEP = "Written again from what the launch stored, without a call: the money is what the launch paid."
 
 
-def stored_outcome(home: Path, names: Sequence[str]) -> SweepOutcome:
+def stored_outcome(home: Path, names: Sequence[str], *, uri: str | None = None) -> SweepOutcome:
     """The runs of these names as one sweep; the launch itself, with what it paid, where one name says it.
 
     Raises ConfigurationError where a name fits nothing or several runs.
@@ -38,7 +38,7 @@ def stored_outcome(home: Path, names: Sequence[str]) -> SweepOutcome:
             kept.id, kept.name, runs, kept.status, kept.started_at, kept.finished_at, duplicates=kept.duplicates
         )
         return replace(outcome_of(result), plan=kept.plan, notes=(*kept.said, STORED_SWEEP), commit=kept.commit)
-    runs = tuple({run.job_key: run for name in names for run in load(home, name)}.values())
+    runs = tuple({run.job_key: run for name in names for run in load(home, name, uri=uri)}.values())
     complete = all(run.status is RunStatus.COMPLETE for run in runs)
     result = SweepResult(
         id=" ".join(run.job_key[:12] for run in runs),

@@ -30,16 +30,22 @@ class Gating:
 
     gate: Gate
     baseline: RunResult | None
-    folder: Path
+    folder: Path | None
+    """Where the files go; ``None``: nowhere."""
 
     @classmethod
-    def open(cls, jobs: Sequence[Job], home: Path, folder: Path) -> Gating:
+    def open(cls, jobs: Sequence[Job], home: Path, folder: Path | None) -> Gating:
         """Reads the baseline. Raises ConfigurationError, before anything is paid, where there is no such run."""
-        gate = jobs[0].config.gate
+        config = jobs[0].config
+        return cls.of(config.gate, home, folder, uri=config.tracking.uri)
+
+    @classmethod
+    def of(cls, gate: Gate, home: Path, folder: Path | None, *, uri: str | None = None, before: str = "") -> Gating:
+        """The same for a gate alone. ``before``: of several runs of the baseline's name, the newest older than this."""
         if gate.baseline.run is None:
             return cls(gate, None, folder)
         try:
-            found = load_one(home, gate.baseline.run, uri=jobs[0].config.tracking.uri)
+            found = load_one(home, gate.baseline.run, uri=uri, before=before)
         except (ConfigurationError, TrackingUnavailable) as error:
             raise ConfigurationError(
                 [Problem("gate.baseline.run", str(error), "run the baseline first, or set it to null")]
@@ -60,7 +66,7 @@ class Gating:
 
         jobs = [Judged(run, outcome.summaries[run.job_key]) for run in result.runs]
         report = judge_gates(self.gate, jobs, self.baseline)
-        problem = write_files(report, self.folder)
+        problem = "" if self.folder is None else write_files(report, self.folder)
         notes = (*outcome.notes, problem) if problem else outcome.notes
         return replace(outcome, gate=report, notes=notes)
 

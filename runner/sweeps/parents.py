@@ -9,10 +9,11 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from runner.config import Job, home
-from runner.errors import ConfigurationError
+from runner.errors import ConfigurationError, ExitCode
 from runner.evaluation import now
 from runner.records import RunResult, RunStatus, SweepResult
 
@@ -34,12 +35,24 @@ def inherited() -> ParentSweep | None:
     return ParentSweep(sweep_id, run_id) if sweep_id else None
 
 
+@dataclass(slots=True)
+class Parent:
+    """What the launching process and the end of the sweep tell each other."""
+
+    folder: Path | None = None
+    """Set inside the block: where the files of the sweep go."""
+    codes: tuple[ExitCode, ...] = ()
+    """Set at the end: what the sweep as a whole adds to the exit codes of its jobs."""
+
+
 @contextlib.contextmanager
-def parent_of(jobs: Sequence[Job]) -> Iterator[None]:
+def parent_of(jobs: Sequence[Job]) -> Iterator[Parent]:
     """Begins the parent run before the block and ends it after; the jobs inside become its children.
 
+    The gate is decided once, at the end and over all jobs, as it is when they run together.
     Raises ConfigurationError and TrackingUnavailable before anything is paid.
     """
+    from runner.sweeps.gating import Gating
     from runner.sweeps.launch import remembered, show
     from runner.sweeps.outcome import outcome_of
     from runner.sweeps.parts import Data
@@ -52,13 +65,16 @@ def parent_of(jobs: Sequence[Job]) -> Iterator[None]:
     problems = data.problems(distinct)
     if problems:
         raise ConfigurationError(problems)
+    gating = Gating.open(distinct, home(), None)
     started_at = now()
     identity = sweep_id(distinct, started_at)
     begun = TrackedSweep.open(distinct, data, home(), sweep_id=identity, duplicates=duplicates)
     begun.let_go()
     os.environ[VARIABLE] = f"{identity}:{begun.parent}"
+    parent, whole = Parent(), False
     try:
-        yield
+        yield parent
+        whole = True
     finally:
         del os.environ[VARIABLE]
         runs = tuple(_stored(job, since=started_at) for job in distinct)
@@ -74,13 +90,16 @@ def parent_of(jobs: Sequence[Job]) -> Iterator[None]:
         outcome = outcome_of(result)
         ended = TrackedSweep.rejoin(distinct, data, home(), parent=begun.parent)
         ended.finish(outcome, {FILE_NAME: report_html(outcome, git_commit())})
-        show(remembered(outcome))
+        outcome = remembered(outcome)
+        if whole and not any(run.status is RunStatus.INTERRUPTED for run in runs):
+            outcome = replace(gating, folder=parent.folder).judged(outcome)
+        if outcome.gate is not None and not outcome.gate.passed:
+            parent.codes = (ExitCode.GATE_FAILED,)
+        show(outcome)
 
 
 def _stored(job: Job, *, since: str) -> RunResult:
     """What the job left in the home, under the name it has in this sweep."""
-    from dataclasses import replace
-
     from runner.sweeps.stored import load_job
 
     try:

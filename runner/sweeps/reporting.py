@@ -16,9 +16,9 @@ SHOWN = 20
 
 
 def main(argv: Sequence[str]) -> int:
-    """``runner report [NAME ...] [--verdicts] [--FILE-FORMAT FILE] [--sync]``: the list of sweeps, or those named."""
+    """``runner report [NAME ...] [--verdicts] [--gate] [--FILE-FORMAT FILE] [--sync]``: the sweeps, or those named."""
     parser = argparse.ArgumentParser(prog="runner report", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help="a sweep's id, a job key or a run's name")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="a sweep, a job key, a run's name or MLflow id")
     parser.add_argument("--sync", action="store_true", help="write to the tracking store what waits on disk for it")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write report.html again")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write one row a question and run")
@@ -27,6 +27,14 @@ def main(argv: Sequence[str]) -> int:
     )
     parser.add_argument("--verdicts-csv", type=Path, metavar="FILE", help="write question, document, score, reasoning")
     parser.add_argument("--jsonl", type=Path, metavar="FILE", help="write everything, one record a line")
+    parser.add_argument("--uri", help="the MLflow store to look into (default: that of the configuration)")
+    parser.add_argument(
+        "--gate",
+        nargs="*",
+        metavar="OVERRIDE",
+        help="decide the gate again: that of the launch, or of these overrides; exit 4 where it fails",
+    )
+    parser.add_argument("--gate-files", type=Path, metavar="FOLDER", help="write gate.json, gate.xml and gate.md there")
     arguments = parser.parse_args(list(argv))
     files = {
         "html": arguments.html,
@@ -36,14 +44,20 @@ def main(argv: Sequence[str]) -> int:
     }
     if arguments.sync:
         return _sync()
-    if not arguments.names and any(files.values()):
+    gated = arguments.gate is not None
+    if not arguments.names and (gated or any(files.values())):
         raise ConfigurationError("report: say which sweep or run is to be written; `runner report` lists them")
     if not arguments.names:
         return _list(home())
-    outcome = stored_outcome(home(), arguments.names)
+    outcome = stored_outcome(home(), arguments.names, uri=arguments.uri)
     runs = outcome.result.runs
     if any(files.values()):
         export(outcome, **files)
+    if gated:
+        from runner.sweeps.regating import report_gate
+
+        return report_gate(outcome, arguments.gate, folder=arguments.gate_files, uri=arguments.uri)
+    if any(files.values()):
         return ExitCode.DONE
     from rich.console import Console
 

@@ -92,30 +92,37 @@ def stored_sweeps(home: Path) -> list[dict[str, Any]]:
     return sorted(found, key=lambda sweep: str(sweep["started_at"]), reverse=True)
 
 
-def sweep_called(home: Path, name: str) -> dict[str, Any] | None:
-    """The sweep of this id, the newest of this name, or the only one whose id begins so."""
+def sweep_called(home: Path, name: str, *, before: str = "") -> dict[str, Any] | None:
+    """The sweep of this id, the newest of this name, or the only one whose id begins so.
+
+    ``before``: by name only those that began before this moment (UTC, ISO 8601).
+    """
     found = stored_sweeps(home)
-    named = [sweep for sweep in found if name in (sweep["id"], sweep["name"])]
+    named = [
+        sweep for sweep in found
+        if name == sweep["id"] or (name == sweep["name"] and (not before or str(sweep["started_at"]) < before))
+    ]  # fmt: skip
     beginning = [sweep for sweep in found if len(name) >= LEAST_PREFIX and str(sweep["id"]).startswith(name)]
     if named:
         return named[0]
     return beginning[0] if len(beginning) == 1 else None
 
 
-def load(home: Path, name: str, *, uri: str | None = None) -> tuple[RunResult, ...]:
+def load(home: Path, name: str, *, uri: str | None = None, before: str = "") -> tuple[RunResult, ...]:
     """The stored runs that a user means by a name.
 
     ``name`` is a sweep's id or its name (the newest of that name), a job key, a run's name (the newest), or the
     beginning of an id or a key; else what the tracking store knows: an MLflow run id of a job or a sweep,
     ``tag:NAME:VALUE``, or a run's name (the newest launch). A run of the store that is not in the home is read from its
-    artifacts. ``uri``: the tracking store, see ``from_store``.
+    artifacts. ``uri``: the tracking store, see ``from_store``. ``before``: what "newest" means, if not newest of all
+    (UTC, ISO 8601).
     Raises ConfigurationError where nothing fits, or several things do (it lists them), and TrackingUnavailable.
     """
-    found = () if name.startswith(TAG) else _at_home(home, name)
+    found = () if name.startswith(TAG) else _at_home(home, name, before)
     if not found:
         from runner.sweeps.tracked_runs import from_store
 
-        found = from_store(home, name, uri)
+        found = from_store(home, name, uri, before=before)
     if not found:
         raise ConfigurationError(
             f"{name}: no stored run or sweep of this name or tag in {home}{f' or {uri}' if uri else ''}; "
@@ -124,16 +131,16 @@ def load(home: Path, name: str, *, uri: str | None = None) -> tuple[RunResult, .
     return found
 
 
-def load_one(home: Path, name: str, *, uri: str | None = None) -> RunResult:
+def load_one(home: Path, name: str, *, uri: str | None = None, before: str = "") -> RunResult:
     """The one stored run that ``load`` finds. Raises ConfigurationError, with all of them, where there are several."""
-    found = load(home, name, uri=uri)
+    found = load(home, name, uri=uri, before=before)
     if len(found) != 1:
         raise ConfigurationError(f"{name} is a sweep of {len(found)} runs: {_listed(found)}; name one by its key")
     return found[0]
 
 
-def _at_home(home: Path, name: str) -> tuple[RunResult, ...]:
-    sweep = sweep_called(home, name)
+def _at_home(home: Path, name: str, before: str) -> tuple[RunResult, ...]:
+    sweep = sweep_called(home, name, before=before)
     if sweep is not None:
         return sweep_runs(home, read_sweep(sweep), paid=False)
     keys = stored_keys(home)
@@ -148,7 +155,9 @@ def _at_home(home: Path, name: str) -> tuple[RunResult, ...]:
             return (load_job(home, fitting[0]),)
     for key in keys:
         if json.loads((home / "jobs" / key / "job.json").read_text(encoding="utf-8"))["name"] == name:
-            return (load_job(home, key),)
+            run = load_job(home, key)
+            if not before or run.started_at < before:
+                return (run,)
     return ()
 
 

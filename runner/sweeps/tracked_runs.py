@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
 from runner.config.composition import compose_one
@@ -12,16 +13,21 @@ from runner.records import Record, RunResult, RunStatus
 from runner.tracking.lookup import FoundRun, StoreReader
 
 
-def from_store(home: Path, name: str, uri: str | None) -> tuple[RunResult, ...]:
+def from_store(home: Path, name: str, uri: str | None, *, before: str = "") -> tuple[RunResult, ...]:
     """The runs of an MLflow run id, ``tag:NAME:VALUE`` or run name; empty where the store has none.
 
     ``uri``: the tracking store; None: the one of the configuration without overrides, else that of the home.
+    ``before``: what carries a tag or name counts only if it began before this moment (UTC, ISO 8601).
     Raises ConfigurationError and TrackingUnavailable.
     """
     store = StoreReader.open(uri or _configured(), home)
     if store is None:
         return ()
-    return tuple(_run(home, store, found) for found in store.jobs(name))
+    return tuple(_run(home, store, found) for found in store.jobs(name, before_ms=_milliseconds(before)))
+
+
+def _milliseconds(moment: str) -> int | None:
+    return int(datetime.fromisoformat(moment).timestamp() * 1000) if moment else None
 
 
 def _configured() -> str | None:

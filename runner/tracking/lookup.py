@@ -80,16 +80,17 @@ class StoreReader:
 
         return cls(mlflow.MlflowClient(tracking_uri=address), without_password(address))
 
-    def jobs(self, name: str) -> list[FoundRun]:
+    def jobs(self, name: str, *, before_ms: int | None = None) -> list[FoundRun]:
         """The jobs that a name means: an MLflow run id, ``tag:NAME:VALUE`` (or ``=``), or a run's name.
 
         A sweep stands for its jobs. Of several launches with this tag or name the newest counts, as with names of
-        sweeps. Empty where nothing fits. Raises ConfigurationError where the launches belong to several experiments.
+        sweeps; ``before_ms``: the newest that began before this moment. Empty where nothing fits. Raises
+        ConfigurationError where the launches belong to several experiments.
         """
         from mlflow.exceptions import MlflowException
 
         try:
-            found = self._found(name)
+            found = self._found(name, before_ms)
             return [job for run in found for job in ([run] if run.job_key else self._children(run))]
         except MlflowException as error:
             raise TrackingUnavailable(f"{self.shown} cannot be read: {first_line(error)}") from error
@@ -103,7 +104,7 @@ class StoreReader:
             what = f"{run}: its {RECORDS} cannot be read from {self.shown} ({first_line(error)})"
             raise ConfigurationError(f"{what}; a run that was interrupted keeps none: choose another") from error
 
-    def _found(self, name: str) -> list[FoundRun]:
+    def _found(self, name: str, before_ms: int | None) -> list[FoundRun]:
         if _RUN_ID.match(name):
             run = self._by_id(name)
             return [run] if run is not None else []
@@ -117,7 +118,10 @@ class StoreReader:
         else:
             condition = f"attributes.run_name = {_quoted(name)}"
         # Open and killed runs have no whole results, so that they are no answer to "the newest".
-        return _newest_launch(name, list(self._search(f"{condition} and attributes.status = 'FINISHED'")))
+        condition += " and attributes.status = 'FINISHED'"
+        if before_ms is not None:
+            condition += f" and attributes.start_time < {before_ms}"
+        return _newest_launch(name, list(self._search(condition)))
 
     def _by_id(self, run_id: str) -> FoundRun | None:
         from mlflow.exceptions import MlflowException
