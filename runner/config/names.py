@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 SEPARATOR = " · "
 _LONGEST = 200
+_LONGEST_ALONE = 60
+"""Of a single run, which has nothing to be told apart from."""
 _SILENT = (
     "endpoint",
     "prices",
@@ -16,6 +18,9 @@ _SILENT = (
     "calls",
     "questions",
     "experiment",
+    "stack",
+    "knowledge_base",
+    "embedder",
     "gate",
     "on_error",
     "hydra",
@@ -34,7 +39,8 @@ def job_names(overrides: Sequence[Sequence[str]], fallback: str) -> tuple[str, .
         differing = [key for key in keys if not key.startswith(_SILENT)]
     else:
         differing = [key for key in keys if len({job.get(key) for job in parsed}) > 1]
-    names = [SEPARATOR.join(_label(key, job[key]) for key in differing if key in job)[:_LONGEST] for job in parsed]
+    longest = _LONGEST_ALONE if len(parsed) == 1 else _LONGEST
+    names = [_joined([_label(key, job[key]) for key in differing if key in job], longest) for job in parsed]
     names = [name or fallback for name in names]
     seen: Counter[str] = Counter()
     unique = []
@@ -42,6 +48,17 @@ def job_names(overrides: Sequence[Sequence[str]], fallback: str) -> tuple[str, .
         seen[name] += 1
         unique.append(name if seen[name] == 1 else f"{name} #{seen[name]}")
     return tuple(unique)
+
+
+def _joined(labels: Sequence[str], longest: int) -> str:
+    """As many whole labels as fit."""
+    name = ""
+    for label in labels:
+        longer = f"{name}{SEPARATOR}{label}" if name else label[:longest]
+        if len(longer) > longest:
+            break
+        name = longer
+    return name
 
 
 def _split(override: str) -> tuple[str, str]:

@@ -31,6 +31,11 @@ NAMES = [
     ([["seed=1"], ["seed=1"]], ["fallback", "fallback #2"]),
     ([[]], ["fallback"]),
     ([["retriever.top_k=5"]], ["top_k=5"]),
+    (
+        [["stack=openai", "knowledge_base.path=/a/long/path", "generator.model=gpt-4o", "retriever.top_k=5"]],
+        ["gpt-4o · top_k=5"],
+    ),
+    ([["generator.model=" + "m" * 50, "retriever.top_k=5", "retriever=bm25"]], ["m" * 50 + " · top_k=5"]),
     ([["+judges.a.repeats=2"], ["+judges.a.repeats=3"]], ["repeats=2", "repeats=3"]),
 ]
 
