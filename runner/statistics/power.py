@@ -16,6 +16,13 @@ def z_sum(alpha: float = ALPHA, power: float = POWER) -> float:
     return normal.inv_cdf(1 - alpha / 2) + normal.inv_cdf(power)
 
 
+def t_sum(freedom: int, alpha: float = ALPHA, power: float = POWER) -> float:
+    """The same of Student's t, for a test with that many degrees: larger with few clusters."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, 1 - alpha / 2) + stdtrit(freedom, power))
+
+
 def questions_needed(
     difference: float,
     variance: float,
@@ -92,15 +99,17 @@ def design_help(questions: int, documents: int, scale: tuple[float, float] | Non
             "about at least two documents.",
         )
     effective = questions / design_effect_of(questions / documents, USUAL_CORRELATION)
-    rate = z_sum() * math.sqrt(USUAL_DISCORDANCE / effective)
-    score = None if scale is None else z_sum() * USUAL_DEVIATION * (scale[1] - scale[0]) / math.sqrt(effective)
+    quantiles = t_sum(documents - 1)
+    # delta = q sqrt((d - delta^2) / n), solved for delta: the discordance d less delta^2 is the variance of pairs.
+    rate = quantiles * math.sqrt(USUAL_DISCORDANCE / (effective + quantiles**2))
+    score = None if scale is None else quantiles * USUAL_DEVIATION * (scale[1] - scale[0]) / math.sqrt(effective)
     in_scores = "" if score is None or scale is None else f", or {score:.2g} on the scale {scale[0]:g} to {scale[1]:g}"
     return DesignHelp(
         questions,
         documents,
-        min(1.0, rate),
+        rate,
         score,
-        f"{questions} questions about {documents} documents can show a difference of about {min(1.0, rate) * 100:.0f} "
+        f"{questions} questions about {documents} documents can show a difference of about {rate * 100:.0f} "
         f"points in a pass rate{in_scores} (80 % power, 5 % level, if the configurations differ on "
         f"{USUAL_DISCORDANCE:.0%} of the questions).",
     )

@@ -208,7 +208,9 @@ def _simultaneous(draft: Draft, critical: float | None) -> Interval | None:
     found = draft.found
     if critical is None or found.clusters < 2 or found.error == 0:
         return None
-    return Interval(found.difference - critical * found.error, found.difference + critical * found.error)
+    low, high = found.difference - critical * found.error, found.difference + critical * found.error
+    # It rests on the questions that all runs scored; what holds for all pairs is never narrower than what holds for one.
+    return Interval(min(low, found.interval.low), max(high, found.interval.high)) if found.interval else None
 
 
 def _standings(table: ScoreTable, measure: Measure, shown: Sequence[Side], whole: _Whole) -> tuple[Standing, ...]:

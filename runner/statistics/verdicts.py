@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from runner.findings import Interval, Word
-from runner.statistics.power import ALPHA, z_sum
+from runner.statistics.power import ALPHA, t_sum, z_sum
 from runner.statistics.unvaried import Unvaried
 
 MOST_QUESTIONS = 1_000_000
@@ -95,8 +95,7 @@ def minimum_detectable(found: Inference) -> float | None:
     """The true difference shown with 80 % power: ``(t_{97.5} + t_{80}) SE`` with the degrees of the test."""
     if found.clusters < 2 or found.error == 0:
         return None
-    freedom = found.clusters - 1
-    return (t_quantile(1 - ALPHA / 2, freedom) + t_quantile(0.8, freedom)) * found.error
+    return t_sum(found.clusters - 1) * found.error
 
 
 def questions_to_decide(found: Inference, margin: float | None, correction: float = 1.0) -> int | None:

@@ -84,6 +84,16 @@ def warnings_of(jobs: Sequence[Job]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(warning for job in jobs for warning in job_warnings(job.config)))
 
 
+def _scale(jobs: Sequence[Job]) -> tuple[float, float] | None:
+    """The ends of the first judge's scale that has numbers; ``None`` where all judges give labels, or none is asked."""
+    for job in jobs:
+        for judge in job.config.judges.values():
+            scale = judge.rubric.scale
+            if scale.kind in ("ordinal", "continuous") and scale.min is not None and scale.max is not None:
+                return scale.min, scale.max
+    return None
+
+
 def sweep_warnings(jobs: Sequence[Job], questions: Sequence[Sequence[Question]]) -> tuple[str, ...]:
     """The same, and what so many questions can show."""
     found = list(warnings_of(jobs))
@@ -91,5 +101,5 @@ def sweep_warnings(jobs: Sequence[Job], questions: Sequence[Sequence[Question]])
         documents = len({question.gold[0] if question.gold else question.id for question in asked})
         alone = " A question without gold documents counts as a document of its own."
         without = any(not question.gold for question in asked)
-        found.append(design_help(len(asked), documents).sentence + (alone if without else ""))
+        found.append(design_help(len(asked), documents, _scale(jobs)).sentence + (alone if without else ""))
     return tuple(dict.fromkeys(found))

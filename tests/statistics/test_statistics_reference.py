@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy
 import pytest
+from scipy.stats import t
 
 from runner.statistics import compare_runs
 from runner.statistics.clusters import clustered_standard_error
@@ -69,11 +70,22 @@ def test_five_questions_a_document_cost_what_the_correlation_says() -> None:
 
 def test_design_help_says_what_a_set_can_show() -> None:
     help_text = design_help(60, 60)
-    assert help_text.pass_rate_difference == pytest.approx(2.801585 * (0.2 / 60) ** 0.5, abs=1e-5)
+    # delta = q sqrt((.2 - delta^2) / 60), with q the quantiles of t with 59 degrees instead of 2.801585.
+    delta = help_text.pass_rate_difference
+    quantiles = t.ppf(0.975, 59) + t.ppf(0.8, 59)
+    assert delta == pytest.approx(quantiles * (binary_variance(0.2, delta) / 60) ** 0.5, abs=1e-9)
     assert (
-        "60 questions about 60 documents can show a difference of about 16 points in a pass rate" in help_text.sentence
+        "60 questions about 60 documents can show a difference of about 15 points in a pass rate" in help_text.sentence
     )
-    assert design_help(60, 12).pass_rate_difference > help_text.pass_rate_difference
+    assert help_text.score_difference == pytest.approx(quantiles * 1.0 / 60**0.5)
+    many = design_help(621, 621)
+    assert many.pass_rate_difference == pytest.approx(0.05, abs=2e-4), "the inverse of the questions needed"
+    few = design_help(60, 12)
+    assert few.pass_rate_difference > help_text.pass_rate_difference
+    effective = 60 / design_effect_of(5, 0.1)
+    quantiles = t.ppf(0.975, 11) + t.ppf(0.8, 11)
+    assert few.score_difference == pytest.approx(quantiles / effective**0.5)
+    assert design_help(4, 2).pass_rate_difference < 1
     assert "can show no difference" in design_help(5, 1).sentence
 
 

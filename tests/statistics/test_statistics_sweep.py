@@ -211,6 +211,17 @@ def test_who_is_in_doubt_only_for_failed_scores_may_still_be_the_best() -> None:
     assert set(failing.indistinguishable) == {"good", "bad"}
 
 
+def test_an_interval_that_holds_for_all_pairs_is_not_narrower_than_one_that_holds_for_its_own() -> None:
+    runs = sweep_runs(3, 24, seed=5)
+    partly = make_run("partly", [one for k, one in enumerate(runs[2].records) if k % 3])
+    for measure in ("mean", "pass_rate"):
+        for pair in compare_sweep([*runs[:2], partly], "grounding", measure=measure, cluster_by="question").pairs:
+            assert pair.interval is not None
+            assert pair.simultaneous is not None
+            assert pair.simultaneous.low <= pair.interval.low
+            assert pair.simultaneous.high >= pair.interval.high
+
+
 def test_a_clear_winner_stands_alone() -> None:
     generator = numpy.random.default_rng(4)
     runs = [run_of("good", generator.integers(4, 6, 50)), *(run_of(n, generator.integers(1, 3, 50)) for n in "xy")]
