@@ -88,6 +88,7 @@ def _is_interpolation(value: Any) -> bool:
 _WHILE = re.compile(r"^While dereferencing interpolation '.*?': ")
 _NOT_FOUND = re.compile(r"^Interpolation key '(?P<key>[^']+)' not found")
 _NO_VARIABLE = re.compile(r"Environment variable '(?P<name>[^']+)' not found")
+_NOT_TEXT_KEY = re.compile(r"Key (?P<key>\S+) \(\w+\) is incompatible with \(str\)")
 _TYPE_WORDS = {
     "Integer": "a whole number",
     "Float": "a number",
@@ -104,8 +105,17 @@ def plain_message(error: BaseException) -> str:
         return f"refers to {match['key']}, which does not exist"
     if match := _NO_VARIABLE.search(line):
         return f"the environment variable {match['name']} is not set"
+    if match := _NOT_TEXT_KEY.search(line):
+        return _not_text(match["key"])
     for word, plain in _TYPE_WORDS.items():
         if line.endswith(f"could not be converted to {word}"):
             value = line.partition("Value ")[2].partition(" of type ")[0]
             return f"{value} is not {plain}"
     return line
+
+
+def _not_text(key: str) -> str:
+    """A key that YAML took for something else than text, such as the label ``yes``."""
+    if key in ("True", "False"):
+        return f'the key {key} is no text: YAML takes yes, no, on and off for true and false; write "yes", in quotes'
+    return f'the key {key} is no text; write "{key}", in quotes'

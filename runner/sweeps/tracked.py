@@ -19,6 +19,9 @@ from runner.sweeps.parts import Data
 from runner.sweeps.warnings import NOT_COMPARABLE, local_judges
 from runner.tracking import RubricText, Tracker, TrackingReport, open_tracking, sweep_plots
 
+HASH_DIGITS = 16
+"""Of a rubric's hash in a param; the feedbacks carry as many."""
+
 
 class TrackedSweep:
     """One parent run with its children, behind the few moments that a sweep knows."""
@@ -128,9 +131,17 @@ class TrackedSweep:
 
 
 def _choices(job: Job) -> dict[str, Any]:
-    """The choices as they become params, with a word of caution where a judge is a small local model."""
-    notes = {f"judges.{name}.note": NOT_COMPARABLE for name in local_judges(job.config)}
-    return {**choices(job.config), **notes}
+    """The choices as they become params, with the hash of each rubric's text, which its version may have changed, and
+    a word of caution where a judge is a small local model."""
+    from runner.judging import rubric_hash
+
+    chosen = choices(job.config)
+    hashes = {
+        f"judges.{name}.rubric_hash": rubric_hash(judge.rubric)[:HASH_DIGITS]
+        for name, judge in job.config.judges.items()
+        if f"judges.{name}.rubric" in chosen
+    }
+    return {**chosen, **hashes, **{f"judges.{name}.note": NOT_COMPARABLE for name in local_judges(job.config)}}
 
 
 def _rubric_text(rubric: Any) -> RubricText:

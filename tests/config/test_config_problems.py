@@ -325,3 +325,18 @@ def test_an_unreadable_reference_on_the_command_line_has_a_remedy() -> None:
     (problem,) = said("judges.topicality.rubric.instructions='a ${b'", "stack=extractive")
     assert problem.startswith('judges.topicality.rubric.instructions: "${b\'" is not a reference to another key')
     assert r"write \${ where" in problem
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ("{yes: 1, no: 0}", 'the key True is no text: YAML takes yes, no, on and off for true and false; write "yes"'),
+        ("{1: 1, 0: 0}", 'the key 1 is no text; write "1", in quotes'),
+    ],
+)
+def test_labels_that_yaml_takes_for_something_else_are_explained(values: str, expected: str) -> None:
+    """The message was "Key True (bool) is incompatible with (str)"."""
+    text = (CONF / "rubric" / "reference_match_v1.yaml").read_text(encoding="utf-8")
+    write("conf/rubric/mine_v1.yaml", text.replace("{good: 1, bad: 0}", values))
+    (problem,) = said("rubric@judges.topicality.rubric=mine_v1", "stack=extractive")
+    assert problem.startswith(f"conf/rubric/mine_v1.yaml: rubric.scale.values: {expected}")
