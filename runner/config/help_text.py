@@ -16,6 +16,7 @@ combination of the values that are listed with commas.
 _FLAGS = """\
 Flags
   -m                       sweep: python -m runner -m retriever.top_k=1,3,5
+  --quiet                  no progress and no notes: only what came out, and what went wrong
   --cfg job                print the composed configuration (with --resolve: everything filled in)
   --info [defaults|...]    where the configuration comes from: defaults, defaults-tree, config, searchpath, plugins
   --config-dir FOLDER      a folder of configuration that is found before all others

@@ -88,7 +88,7 @@ def _at_top_k(summary: RunSummary, start: str) -> str:
 def _columns(summaries: Sequence[RunSummary]) -> list[str]:
     judges = [f"{plain(judge, single_line=True)}\nmean ± error, n" for judge in _judges(summaries)]
     retrieval = [_RETRIEVAL[start] for start in _retrieval(summaries)]
-    return ["job", *judges, *retrieval, "new cost", "total cost", "calls\nmade + stored"]
+    return ["job", *judges, *retrieval, "refusals", "new cost", "total cost", "calls\nmade + stored"]
 
 
 def _cells(row: Row, runs: Sequence[Row]) -> list[str]:
@@ -100,7 +100,26 @@ def _cells(row: Row, runs: Sequence[Row]) -> list[str]:
     hits = [_at_top_k(summary, start) for start in _retrieval(summaries)]
     made = sum(part.calls_made for part in summary.spend)
     stored = sum(part.calls_from_ledger for part in summary.spend)
-    return [name + status, *judges, *hits, dollars(summary.new_cost), dollars(summary.total_cost), f"{made} + {stored}"]
+    money = [dollars(summary.new_cost), dollars(summary.total_cost)]
+    return [name + status, *judges, *hits, _refusals(summary), *money, f"{made} + {stored}"]
+
+
+_REFUSALS = {"right_refusal": "right", "wrong_refusal": "wrong", "answered_unanswerable": "missing"}
+"""What an answer did → its word: a refusal is right where there is no answer, and missing where one was made up."""
+
+REFUSALS_MEAN = (
+    "Refusals: right where the documents hold no answer, wrong where they hold one; "
+    "missing: answered although they hold none; unchecked: the question set does not say"
+)
+
+
+def _refusals(summary: RunSummary) -> str:
+    """How many refused rightly and wrongly, where it is known; how many refused, where it is not; empty without any."""
+    counts = {word: int(summary.metrics.get(f"abstention/{kind}", 0)) for kind, word in _REFUSALS.items()}
+    unknown = summary.abstained - counts["right"] - counts["wrong"]
+    parts = [f"{count} {word}" for word, count in counts.items() if count]
+    parts += [f"{unknown} unchecked"] if unknown > 0 else []
+    return "\n".join(parts)
 
 
 def _score(judge: JudgeSummary | None) -> str:
@@ -127,6 +146,8 @@ def leaderboard_notes(runs: Sequence[Row]) -> list[str]:
             models = ", ".join(plain(model, single_line=True) for model in summary.unknown_prices)
             why = f"no price for {models} (add it to `prices`), or no usage in its replies"
             notes.append(f"{name}: cost unknown: {why}")
+    if any(_refusals(summary) for _, summary in runs):
+        notes.append(REFUSALS_MEAN)
     return notes + retrieval_notes([summary for _, summary in runs])
 
 

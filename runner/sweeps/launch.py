@@ -12,6 +12,7 @@ from pathlib import Path
 
 from runner.calls.prices import show as dollars
 from runner.config import Job, home
+from runner.config.quiet import wanted
 from runner.errors import ExitCode, RunnerError, StorageError
 from runner.records import RunStatus
 from runner.sweeps.collector import calm_collector
@@ -57,7 +58,7 @@ def run_jobs(jobs: Sequence[Job], *, output_dir: Path, quiet: bool = False) -> S
 def launch(jobs: Sequence[Job], *, output_dir: Path, quiet: bool = False) -> ExitCode:
     """``run_jobs`` for a shell: prints the table and where to look next, returns the exit code."""
     try:
-        outcome = run_jobs(jobs, output_dir=output_dir, quiet=quiet)
+        outcome = run_jobs(jobs, output_dir=output_dir, quiet=quiet or wanted())
     except StorageError as error:
         # Raised only before the first call: later ones end the run with what is kept.
         print(error, file=sys.stderr)

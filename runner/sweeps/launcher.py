@@ -10,6 +10,7 @@ from hydra.core.utils import JobReturn, JobStatus
 
 from runner.config import Job, check, compose_batch
 from runner.config.problems import merged
+from runner.config.quiet import wanted
 from runner.errors import ConfigurationError
 from runner.sweeps.launch import launch
 
@@ -19,7 +20,7 @@ SAY_PROGRESS_FROM = 20
 
 def compose_all(job_overrides: Sequence[Sequence[str]]) -> tuple[Job, ...]:
     """Composes every job. Raises one ConfigurationError with the problems of all of them."""
-    if len(job_overrides) >= SAY_PROGRESS_FROM:
+    if len(job_overrides) >= SAY_PROGRESS_FROM and not wanted():
         print(f"checking {len(job_overrides)} jobs", flush=True)
     composed = compose_batch(job_overrides)
     problems = merged([*composed.problems, *check(composed.jobs)])

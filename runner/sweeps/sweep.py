@@ -195,7 +195,7 @@ class Sweep:
         if not self._quiet and self._inherited is None:
             for warning in warnings_of(self._jobs):
                 progress.note(f"note: {warning}")
-        progress.start(sum(len(self._data.questions(job.config)) for job in self._jobs))
+        progress.start({job.key: (job.name, len(self._data.questions(job.config))) for job in self._jobs})
         tasks = [
             asyncio.create_task(self._run_job(job, parts, places, tracked, progress), name=job.name)
             for job in self._jobs
@@ -245,13 +245,14 @@ class Sweep:
 
         def on_record(record: Record) -> None:
             tracked.log_record(job, record)
-            progress.record(record)
+            progress.record(job, record)
             if evaluation is not None and output.wants_statistics():
                 output.write_statistics(evaluation.result())
 
         try:
             tracked.start_job(job)
             journal.write_job(self._description(job))
+            progress.job_started(job)
             pipeline = await parts.pipeline(job)
             evaluation = Evaluation(_identity(job), pipeline, journal)
             finished = await evaluation.run(places, on_record)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -38,6 +39,20 @@ def jobs() -> list[tuple[RunResult, RunSummary]]:
         reason="1 verdict failed",
     )
     return [(run, summarise(run)) for run in (good, bad)]
+
+
+def test_refusals_are_in_the_table_where_there_are_any() -> None:
+    (run, summary), _ = jobs()
+    assert "refusals" not in leaderboard_text([(run, summary)])
+    counted = {
+        "abstention/right_refusal": 2.0,
+        "abstention/wrong_refusal": 1.0,
+        "abstention/answered_unanswerable": 0.0,
+    }
+    refusing = replace(summary, abstained=4, metrics={**summary.metrics, **counted})
+    text = leaderboard_text([(run, refusing), (run, summary)], width=60)
+    assert "refusals: 2 right, 1 wrong, 1 unchecked" in text
+    assert text.count("Refusals: right where the documents hold no answer") == 1
 
 
 def test_every_score_stands_with_its_error_and_denominators() -> None:
