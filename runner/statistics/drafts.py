@@ -10,7 +10,7 @@ from runner.findings import Bounds, Comparison, Interval, Measure, PassRates, Si
 from runner.statistics.pairs import PairNumbers, pair_numbers
 from runner.statistics.power import ALPHA
 from runner.statistics.proportions import mcnemar, newcombe, tango, unseen_rate
-from runner.statistics.scores import ScoreTable
+from runner.statistics.scores import RETRIEVAL_PREFIX, ScoreTable
 from runner.statistics.sentences import Subject, bounds_sentence, plural, verdict_sentence
 from runner.statistics.unvaried import Kind, Unvaried, unvaried
 from runner.statistics.verdicts import (
@@ -176,7 +176,12 @@ def _inference(
 
 
 def _same_run(table: ScoreTable, numbers: PairNumbers) -> bool:
-    return table.job_keys[numbers.a] == table.job_keys[numbers.b] and numbers.difference == 0 == numbers.error
+    """Whether the two are one, so that a difference of 0 is certain: one run, or one ranking of one retriever."""
+    if not numbers.difference == 0 == numbers.error:
+        return False
+    one, other = table.retrieval[numbers.a], table.retrieval[numbers.b]
+    ranking = table.metric.startswith(RETRIEVAL_PREFIX) and numbers.alike and bool(one) and one == other
+    return ranking or table.job_keys[numbers.a] == table.job_keys[numbers.b]
 
 
 def _all_equal(
@@ -252,7 +257,7 @@ def _notes(table: ScoreTable, numbers: PairNumbers, found: Inference) -> list[st
             f"{what} the same difference, so there is no variance; {plural(found.clusters, unit)} do not rule out "
             f"another difference for up to {unseen:.1%} of all {unit}s."
         )
-    elif 2 <= found.clusters < FEW_CLUSTERS:
+    elif found.unvaried is None and 2 <= found.clusters < FEW_CLUSTERS:
         notes.append(f"Only {plural(found.clusters, unit)}: take the interval as exploring.")
     if found.p is not None and found.error > 0 and (found.p < ALPHA) != (numbers.p_permutation < ALPHA):
         notes.append(

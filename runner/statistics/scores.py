@@ -45,6 +45,8 @@ class ScoreTable:
     lowest: float | None
     highest: float | None
     top_k: tuple[int | None, ...]
+    retrieval: tuple[frozenset[tuple[str, str]], ...]
+    """What decides each run's ranking (all but ``top_k``); empty where it is not known."""
     unit: str
     """What a cluster is, in one word."""
     notes: tuple[str, ...]
@@ -76,6 +78,7 @@ class _Row:
     cost_known: bool
     reasons: Counter[str]
     top_k: int | None
+    retrieval: frozenset[tuple[str, str]]
 
 
 class _Builder:
@@ -92,7 +95,8 @@ class _Builder:
         self.known: set[str] = set()
 
     def row(self, run: RunResult) -> _Row:
-        row = _Row(run.name or run.job_key[:12], run.job_key, [], [], [], [], [], True, Counter(), _top_k(run))
+        name = run.name or run.job_key[:12]
+        row = _Row(name, run.job_key, [], [], [], [], [], True, Counter(), _top_k(run), _retrieval(run))
         seen: set[str] = set()
         for record in run.records:
             identifier = record.question.id
@@ -189,6 +193,7 @@ class _Builder:
             lowest=lowest,
             highest=highest,
             top_k=tuple(row.top_k for row in rows),
+            retrieval=tuple(row.retrieval for row in rows),
             unit={BY_GOLD: "document"}.get(self.cluster_by, self.cluster_by),
             notes=self._notes(),
         )
@@ -235,6 +240,15 @@ def _answer_cost(record: Record) -> Decimal | None:
 def _top_k(run: RunResult) -> int | None:
     chosen = run.choices.get("retriever.top_k")
     return int(chosen) if isinstance(chosen, int | str) and str(chosen).isdigit() else None
+
+
+def _retrieval(run: RunResult) -> frozenset[tuple[str, str]]:
+    """Knowledge base, embedder and retriever as they were chosen, but for how many chunks were taken."""
+    return frozenset(
+        (name, str(value))
+        for name, value in run.choices.items()
+        if name.startswith(("knowledge_base", "embedder", "retriever", "questions")) and name != "retriever.top_k"
+    )
 
 
 def _distinct(rows: Sequence[_Row]) -> tuple[str, ...]:

@@ -209,7 +209,7 @@ def _simultaneous(draft: Draft, critical: float | None) -> Interval | None:
     if critical is None or found.clusters < 2 or found.error == 0:
         return None
     low, high = found.difference - critical * found.error, found.difference + critical * found.error
-    # It rests on the questions that all runs scored; what holds for all pairs is never narrower than what holds for one.
+    # The critical value rests on the questions that all runs scored, and may come out below that of the one pair.
     return Interval(min(low, found.interval.low), max(high, found.interval.high)) if found.interval else None
 
 

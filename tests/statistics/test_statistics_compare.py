@@ -313,6 +313,21 @@ def test_recall_of_a_longer_list_is_not_called_better() -> None:
     assert same.verdict == Word.BETTER
 
 
+def test_one_ranking_cut_at_different_k_is_the_same_at_equal_k_and_that_is_certain() -> None:
+    def run(name: str, **choices: Any) -> Any:
+        records = [
+            make_record(f"q{j}", gold=[f"d{j}"], retrieval_metrics={"recall_at_1": float(j % 2)}) for j in range(6)
+        ]
+        return make_run(name, records, choices={"retriever.kind": "bm25", **choices})
+
+    short, long = run("k=1", **{"retriever.top_k": 1}), run("k=3", **{"retriever.top_k": 3})
+    same = compare_runs(short, long, "retrieval/recall_at_1")
+    assert (same.verdict, same.interval, same.questions_needed) == (Word.EQUIVALENT, Interval(0, 0), None)
+    assert same.notes == ()
+    other = compare_runs(short, run("dense", **{"retriever.kind": "dense"}), "retrieval/recall_at_1")
+    assert other.verdict == Word.UNDECIDED, "another retriever may differ on other questions"
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_swapping_the_runs_mirrors_everything(data: st.DataObject) -> None:
