@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from runner.config import Job, check, compose_jobs, home
+from runner.config.environment import load_dotenv_file
 from runner.errors import ConfigurationError, RunnerError
-from runner.findings import SweepComparison
+from runner.findings import GateReport, SweepComparison
 from runner.records import RunResult, RunStatus, SweepResult
 
 if TYPE_CHECKING:
@@ -23,9 +24,37 @@ Result = TypeVar("Result")
 def evaluate(overrides: Sequence[str] = (), *, output_dir: Path | None = None, quiet: bool = True) -> RunResult:
     """Runs one configuration, as ``python -m runner OVERRIDES`` does, and returns its records.
 
-    Raises ConfigurationError before anything is paid, and RunnerError where the run could not go on.
-    Works in a notebook too (under a running event loop).
+    Works in a script and in a notebook (under a running event loop). Like the command line it reads ``.env`` of the
+    working directory first; the environment wins over it. What the ledger and the journal hold is not paid again.
+
+    Parameters
+    ----------
+    overrides
+        A list of texts, each as one word of the command line: ``["stack=openai", "retriever.top_k=3"]``.
+    output_dir
+        Where the files of the run go; by default a new folder under ``outputs``.
+    quiet
+        False shows the progress on standard error.
+
+    Returns
+    -------
+    RunResult
+        ``records`` has one record a question, in the order of the question set: the retrieved chunks, the answer, a
+        score a judge. Money is ``Decimal`` US dollars, latencies are seconds. Questions that failed are records with a
+        status and a reason, and the run's ``status`` says so: nothing is raised for them.
+
+    Raises
+    ------
+    ConfigurationError
+        Everything that is wrong with the overrides in one message, before anything is paid.
+    TrackingUnavailable
+        The tracking server does not answer; nothing was paid.
+    RunnerError
+        What stopped the run, such as a refused key; what is finished is kept.
+    KeyboardInterrupt
+        Ctrl-C, or the notebook's stop; what is finished is kept.
     """
+    load_dotenv_file()
     result = _run(compose_jobs(_overrides(overrides), multirun=False), output_dir, quiet)
     return result.runs[0]
 
@@ -33,8 +62,10 @@ def evaluate(overrides: Sequence[str] = (), *, output_dir: Path | None = None, q
 def sweep(overrides: Sequence[str] = (), *, output_dir: Path | None = None, quiet: bool = True) -> SweepResult:
     """Runs all combinations, as ``python -m runner -m OVERRIDES`` does, and returns their runs.
 
-    A run that failed is in the result with its status; the errors raised are those of ``evaluate``.
+    Parameters, environment and errors are those of ``evaluate``; ``output_dir`` gets a folder a job. ``runs`` are in
+    the order of the combinations, equal ones once. A run that failed is among them with its status.
     """
+    load_dotenv_file()
     return _run(compose_jobs(_overrides(overrides), multirun=True), output_dir, quiet)
 
 
@@ -43,31 +74,46 @@ def load(name: str, *, uri: str | None = None) -> tuple[RunResult, ...]:
 
     ``name`` is a sweep's id or name, a job key, a run's name, an MLflow run id (of a job or a sweep), or
     ``tag:NAME:VALUE``. Of several launches with one name or tag the newest counts. Runs that are not in the home are
-    read from the tracking store: ``uri``, else that of the configuration, else the local one.
+    read from the tracking store: ``uri``, else that of the configuration, else the local one. Their calls count as
+    taken from the ledger (a new cost of 0).
     Raises ConfigurationError where nothing fits or where it is not clear what (the candidates are listed), and
     TrackingUnavailable where the tracking server does not answer.
     """
     from runner.sweeps.stored import load as load_stored
 
+    load_dotenv_file()
     return load_stored(home(), name, uri=uri)
 
 
-def frame(*runs: str | RunResult | SweepResult) -> pandas.DataFrame:
+def frame(*runs: str | RunResult | SweepResult, uri: str | None = None) -> pandas.DataFrame:
     """The questions of stored or given runs as a pandas DataFrame, one row a question and run; costs nothing.
 
-    ``runs`` are results, or what ``load`` takes. Each judge has the columns ``NAME_score``, ``NAME_label``,
-    ``NAME_passed``, ``NAME_status`` and ``NAME_reasoning``; undefined numbers are missing values.
+    ``runs`` are results, or what ``load`` takes (with its ``uri`` and its errors). Each judge has the columns
+    ``NAME_score``, ``NAME_label``, ``NAME_passed``, ``NAME_status`` and ``NAME_reasoning``; undefined numbers are
+    missing values. Money is in US dollars.
     """
     from runner.sweeps.exporting import frame as frame_of
 
-    found: list[RunResult] = []
-    for run in runs:
-        found.extend((run,) if isinstance(run, RunResult) else run.runs if isinstance(run, SweepResult) else load(run))
-    return frame_of(found)
+    return frame_of(_results(runs, uri))
+
+
+def gate(
+    *runs: str | RunResult | SweepResult, overrides: Sequence[str] = ("gate=default",), uri: str | None = None
+) -> GateReport:
+    """Puts stored or given runs before a gate, as ``python -m runner report NAME --gate`` does; costs nothing.
+
+    ``overrides`` say the gate: ``["gate.thresholds=[{metric: grounding/mean, at_least: 4}]"]``; empty: the one that the
+    runs were launched with. ``.passed`` and ``.sentence`` say what came out, ``.checks`` one check each. ``runs`` are
+    those of ``frame``. Raises ConfigurationError where there is no gate, or it names what the runs do not have.
+    """
+    from runner.sweeps.regating import decided_gate
+
+    found = _results(runs, uri)
+    return decided_gate(found, _overrides(overrides), uri=uri)
 
 
 def compare(
-    *runs: str | RunResult,
+    *runs: str | RunResult | SweepResult,
     metric: str | None = None,
     baseline: str | None = None,
     measure: str = "mean",
@@ -79,17 +125,35 @@ def compare(
 ) -> SweepComparison:
     """Compares stored or given runs on one metric, question by question; costs nothing.
 
-    ``runs`` are results, or what ``load`` takes; ``metric`` is a judge's name (default: the first judge) or a retrieval
-    metric; ``baseline`` is the name or key of one of the runs, or names another stored run as ``load`` does.
-    ``compare(a, b).pairs[0].sentence`` is the verdict in words, ``.to_frame()`` a DataFrame, one row a pair.
-    ``confirm=0.5`` picks the best on half of the questions and confirms it on the other half (``.confirmation``).
-    The other arguments are those of ``runner.statistics.compare_sweep``. Raises ConfigurationError where there is
-    nothing to compare.
+    ``runs`` are results, or what ``load`` takes (with its ``uri`` and its errors). ``compare(a, b).pairs[0].sentence``
+    is the verdict in words, ``.to_frame()`` a DataFrame, one row a pair.
+
+    Parameters
+    ----------
+    metric
+        A judge's name (default: the first judge), or a retrieval metric such as ``retrieval/hit_rate_at_3``.
+    baseline
+        The name or key of one of the runs, or what ``load`` takes for another one: all are compared with it alone.
+    measure
+        ``mean`` or ``pass_rate``; differences and ``margin`` are in its units: those of the judge's scale, or shares
+        between 0 and 1.
+    cluster_by
+        What belongs together: questions with the same ``gold`` documents, each ``question`` by itself, or those with
+        the same value of a metadata field.
+    margin
+        Differences up to this do not matter; by default 5 % of the scale.
+    confirm
+        0.5 picks the best on half of the questions and confirms it on the other half (``.confirmation``).
+
+    Raises
+    ------
+    ConfigurationError
+        There is nothing to compare, or no such metric or baseline.
     """
     from runner.sweeps.comparing import compare_stored
 
     return compare_stored(
-        runs,
+        _results(runs, uri),
         metric,
         baseline=baseline,
         measure=measure,
@@ -99,6 +163,17 @@ def compare(
         uri=uri,
         confirm=confirm,
     )
+
+
+def _results(runs: Sequence[str | RunResult | SweepResult], uri: str | None) -> list[RunResult]:
+    load_dotenv_file()
+    found: list[RunResult] = []
+    for run in runs:
+        if isinstance(run, str):
+            found.extend(load(run, uri=uri))
+        else:
+            found.extend(run.runs if isinstance(run, SweepResult) else (run,))
+    return found
 
 
 def _overrides(given: Sequence[str]) -> tuple[str, ...]:

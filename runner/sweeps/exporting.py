@@ -39,16 +39,20 @@ def stored_outcome(home: Path, names: Sequence[str], *, uri: str | None = None) 
         )
         return replace(outcome_of(result), plan=kept.plan, notes=(*kept.said, STORED_SWEEP), commit=kept.commit)
     runs = tuple({run.job_key: run for name in names for run in load(home, name, uri=uri)}.values())
+    return replace(outcome_of(as_sweep(runs)), notes=(STORED,))
+
+
+def as_sweep(runs: Sequence[RunResult]) -> SweepResult:
+    """Runs of any launches as if one launch had made them."""
     complete = all(run.status is RunStatus.COMPLETE for run in runs)
-    result = SweepResult(
+    return SweepResult(
         id=" ".join(run.job_key[:12] for run in runs),
         name=" · ".join(run.name for run in runs),
-        runs=runs,
+        runs=tuple(runs),
         status=RunStatus.COMPLETE if complete else RunStatus.INCOMPLETE,
         started_at=min((run.started_at for run in runs), default=""),
         finished_at=max((run.finished_at for run in runs), default=""),
     )
-    return replace(outcome_of(result), notes=(STORED,))
 
 
 def frame(runs: Sequence[RunResult]) -> pandas.DataFrame:

@@ -13,11 +13,12 @@ from runner.config.composition import compose
 from runner.config.gate_rules import problems_of
 from runner.config.schema import Gate
 from runner.errors import ConfigurationError, ExitCode
-from runner.findings import GateWord
+from runner.findings import GateReport, GateWord
 from runner.records import RunResult, RunStatus
+from runner.sweeps.exporting import as_sweep
 from runner.sweeps.gating import Gating
 from runner.sweeps.launch import exit_code
-from runner.sweeps.outcome import SweepOutcome
+from runner.sweeps.outcome import SweepOutcome, outcome_of
 
 _FINISH = "was interrupted, so that no gate can be decided; the same command as before finishes it"
 
@@ -30,9 +31,24 @@ def report_gate(outcome: SweepOutcome, words: Sequence[str], *, folder: Path | N
     than these runs. Returns the exit code that a launch with these runs and this gate ends with.
     Raises ConfigurationError where there is no gate, or it names what the runs do not have.
     """
+    decided = _decided(outcome, words, folder=folder, uri=uri)
+    _show(decided)
+    return int(exit_code(decided))
+
+
+def decided_gate(runs: Sequence[RunResult], words: Sequence[str], *, uri: str | None) -> GateReport:
+    """What ``runner.gate`` returns: the same, without files and printing. Raises ConfigurationError."""
+    report = _decided(outcome_of(as_sweep(runs)), words, folder=None, uri=uri).gate
+    assert report is not None
+    return report
+
+
+def _decided(outcome: SweepOutcome, words: Sequence[str], *, folder: Path | None, uri: str | None) -> SweepOutcome:
     result = outcome.result
-    if result.status is RunStatus.INTERRUPTED:
-        raise ConfigurationError(f"report --gate: {result.name} {_FINISH}")
+    if any(status is RunStatus.INTERRUPTED for status in (result.status, *(run.status for run in result.runs))):
+        raise ConfigurationError(f"gate: {result.name} {_FINISH}")
+    if not result.runs:
+        raise ConfigurationError("gate: there is no run to decide about")
     gate, configured = _said(words) if words else (_launched_with(result.runs), None)
     judges = list(dict.fromkeys(name for run in result.runs for record in run.records for name in record.scores))
     problems = list(problems_of(gate, judges))
@@ -42,10 +58,8 @@ def report_gate(outcome: SweepOutcome, words: Sequence[str], *, folder: Path | N
     if not gating.wanted:
         what = "says none" if words else "were launched without one"
         remedy = "add one: report NAME --gate gate=default 'gate.thresholds=[{metric: grounding/mean, at_least: 4}]'"
-        raise ConfigurationError(f"report --gate: {' '.join(words) or 'these runs'} {what}; {remedy}")
-    decided = gating.judged(replace(outcome, notes=()))
-    _show(decided)
-    return int(exit_code(decided))
+        raise ConfigurationError(f"gate: {' '.join(words) or 'these runs'} {what}; {remedy}")
+    return gating.judged(replace(outcome, notes=()))
 
 
 def _show(decided: SweepOutcome) -> None:
