@@ -31,6 +31,10 @@ NAMES = {
 }
 
 
+MOST_VALUES = 5
+"""Of a scale, shown with their shares: the most frequent."""
+
+
 class CalibrationView:
     """A rich renderable of a judge against human labels."""
 
@@ -138,7 +142,10 @@ def _coefficient(one: Coefficient | None) -> str:
 
 
 def _prevalence(one: Agreement) -> str:
-    return ", ".join(f"{value}: {share:.0%}" for value, share in one.prevalence.items())
+    most = set(sorted(one.prevalence, key=lambda value: -one.prevalence[value])[:MOST_VALUES])
+    shown = [f"{value}: {share:.0%}" for value, share in one.prevalence.items() if value in most]
+    left = len(one.prevalence) - len(shown)
+    return ", ".join([*shown, *([f"{left} others"] if left else [])])
 
 
 def _bias(one: Agreement) -> str:

@@ -100,6 +100,8 @@ def _passes(pair: Comparison, rates: PassRates) -> str:
     if pair.measure == Measure.PASS_RATE:
         return ""
     difference = f"; difference {rates.difference * 100:+.1f} points"
+    if pair.clusters < 2:
+        return difference
     if pair.clusters == pair.questions:
         return f"{difference} {_interval(rates.interval, 100, 1)}, McNemar p = {_p(rates.p)}"
     if rates.clustered is None:

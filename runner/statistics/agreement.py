@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 RESAMPLES = 1_000
 MOST_CATEGORIES = 20
 """With more distinct values the scale counts as continuous: no kappa, and values are grouped for the rank measures."""
+FINE_CATEGORIES = 7
+"""With more values than this, fractions among them, exact agreement is rare by the scale alone."""
 LEAST_DEFINED = 0.5
 """Share of resamples in which a coefficient must be defined for its interval to be given."""
 _EQUAL = "not defined: all ratings are equal"
@@ -272,6 +274,11 @@ def _notes(values: Array, counts: Array, clusters: int, continuous: bool) -> lis
         notes.append(
             f"{counts.max() / counts.sum():.0%} of the ratings are {top:g}: kappa and alpha fall and percent agreement "
             "rises on so skewed a scale; read them together with AC1 or AC2."
+        )
+    if not continuous and len(values) > FINE_CATEGORIES and (values % 1 != 0).any():
+        notes.append(
+            f"{len(values)} different values, some between the marks of the scale: equal scores are rare, so percent "
+            "agreement and the unweighted coefficients say little; read the weighted ones and the correlations."
         )
     if continuous:
         notes.append(f"A continuous scale: no kappa; alpha and all intervals take the values in {GROUPS} ranges.")

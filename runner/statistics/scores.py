@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from runner.errors import ConfigurationError
 from runner.records import Reason, Record, RunResult, Score, VerdictStatus
-from runner.statistics.clusters import BY_GOLD, cluster_of
+from runner.statistics.clusters import BY_GOLD, BY_QUESTION, cluster_of
 
 if TYPE_CHECKING:
     import numpy
@@ -93,6 +93,7 @@ class _Builder:
         self.ends: tuple[float, float] | None = None
         self.found = False
         self.known: set[str] = set()
+        self.fields: set[str] = set()
 
     def row(self, run: RunResult) -> _Row:
         name = run.name or run.job_key[:12]
@@ -116,6 +117,7 @@ class _Builder:
         place = self.place.setdefault(identifier, len(self.place))
         if place == len(self.clusters):
             self.clusters.append(cluster_of(record.question, self.cluster_by))
+            self.fields.update(record.question.metadata)
             self.texts.append(text)
         elif self.texts[place] != text:
             self.changed.add(identifier)
@@ -164,6 +166,9 @@ class _Builder:
         if not self.found:
             known = ", ".join(sorted(self.known)) or "none"
             raise ConfigurationError(f"metric {self.metric!r}: no run has it; the runs have: {known}")
+        if self.cluster_by not in (BY_GOLD, BY_QUESTION) and self.cluster_by not in self.fields:
+            known = ", ".join([BY_GOLD, BY_QUESTION, *sorted(self.fields)])
+            raise ConfigurationError(f"cluster by {self.cluster_by!r}: no question has this field; there are: {known}")
         codes: dict[Hashable, int] = {}
         cluster = numpy.array([codes.setdefault(one, len(codes)) for one in self.clusters], dtype=numpy.int64)
         order = numpy.argsort(cluster, kind="stable")

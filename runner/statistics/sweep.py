@@ -178,7 +178,7 @@ class _Whole:
         who = f"{name} is" if len(self.highest) == 1 else f"{', '.join(self.highest)} share"
         end = f"; picking the highest flatters it: on new questions expect about {drop:.3f} less."
         if drop < SMALLEST_SHOWN:
-            end = ", and would have been picked from other questions like these too, so that picking flatters nobody."
+            end = "; picking the highest flatters it by less than 0.001 here."
         sentence = f"{who} the highest of {count} with {observed:.3f}{end}"
         return Optimism(name, observed, drop, sentence)
 

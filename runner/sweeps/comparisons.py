@@ -16,13 +16,19 @@ MOST_JOBS = 50
 
 
 def sweep_comparisons(runs: Sequence[RunResult]) -> tuple[SweepComparison, ...]:
-    """All pairs of the jobs, for each judge that at least two of them have; empty where there is nothing to compare."""
+    """All pairs of the jobs, for each judge that at least two of them have, or for retrieval where no judge was asked.
+
+    Empty where there is nothing to compare.
+    """
     if not 2 <= len(runs) <= MOST_JOBS:
         return ()
     from runner.statistics import compare_sweep
 
     found = []
-    for judge in dict.fromkeys(name for run in runs for record in run.records for name in record.scores):
+    judges = dict.fromkeys(name for run in runs for record in run.records for name in record.scores)
+    if not judges:
+        return _by_retrieval(runs)
+    for judge in judges:
         having = [run for run in runs if any(judge in record.scores for record in run.records)]
         if len(having) < 2:
             continue
@@ -32,6 +38,22 @@ def sweep_comparisons(runs: Sequence[RunResult]) -> tuple[SweepComparison, ...]:
             # A question set with one id twice, say: the runs themselves are whole, and `runner compare` explains it.
             continue
     return tuple(found)
+
+
+def _by_retrieval(runs: Sequence[RunResult]) -> tuple[SweepComparison, ...]:
+    """Where no judge was asked: nDCG at the smallest k of all runs, which every one of them knows."""
+    from runner.statistics import compare_sweep
+    from runner.sweeps.comparing import at_equal_k
+
+    names = [{name for record in run.records for name in record.retrieval_metrics} for run in runs]
+    if not all(names):
+        return ()
+    smallest = min(int(name.rpartition("_")[2]) for found in names for name in found if name.startswith("ndcg_at_"))
+    metric = f"retrieval/ndcg_at_{smallest}"
+    try:
+        return (compare_sweep(at_equal_k(runs, metric), metric),)
+    except RunnerError:
+        return ()
 
 
 def verdict_lines(comparisons: Sequence[SweepComparison]) -> list[str]:

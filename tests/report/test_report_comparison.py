@@ -55,6 +55,13 @@ def test_questions_and_documents_of_a_pair_are_named_and_passes_tested_by_docume
     assert "McNemar" not in text
 
 
+def test_one_document_gets_no_interval_and_no_p_anywhere() -> None:
+    text = shown(render_comparison(compare_sweep([run_of("a", [5]), run_of("b", [1])], "grounding")))
+    assert "an interval needs at least two" in text
+    assert "p = " not in text
+    assert "points [" not in text
+
+
 def test_a_mean_of_equal_scores_is_not_shown_with_an_error_of_0() -> None:
     text = shown(render_comparison(compare_sweep([run_of("a", [5] * 8), run_of("b", [4] * 8)], "grounding")))
     assert "5.000 (no variance)" in text

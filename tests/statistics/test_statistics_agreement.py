@@ -223,6 +223,13 @@ def test_equal_ratings_give_a_sentence_and_no_nan() -> None:
     assert not re.search(r"\bnan\b|\binf\b", str(found))
 
 
+def test_a_judge_between_the_marks_is_said_to_agree_rarely_by_its_scale() -> None:
+    found = agreement({"judge": [2.5, 3.6, 4.1, 4.4, 4.9, 3.2], "human": [2.0, 4, 4, 5, 5, 3]})
+    assert "between the marks of the scale" in " ".join(found.notes)
+    marks = agreement({"judge": [2.0, 4, 4, 4, 5, 3], "human": [2.0, 4, 4, 5, 5, 3]})
+    assert "between the marks" not in " ".join(marks.notes)
+
+
 def test_one_cluster_gives_values_without_intervals() -> None:
     found = agreement({"a": [1.0, 2, 3], "b": [1.0, 2, 2]}, clusters=["x"] * 3)
     assert value(found, "percent") == pytest.approx(2 / 3)

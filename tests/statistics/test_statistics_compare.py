@@ -273,6 +273,12 @@ def test_clusters_may_come_from_metadata() -> None:
     assert compare_runs(a, b, "g", cluster_by="question").clusters == 6
 
 
+def test_a_field_to_cluster_by_that_no_question_has_is_refused_and_not_taken_for_no_clusters() -> None:
+    runs = [make_run(name, [make_record("q", {"g": 5.0}, metadata={"topic": 1})]) for name in "ab"]
+    with pytest.raises(ConfigurationError, match="no question has this field; there are: gold, question, topic"):
+        compare_runs(runs[0], runs[1], "g", cluster_by="topics")
+
+
 def test_pass_rates_are_tested_by_mcnemar_for_single_questions_and_clustered_otherwise() -> None:
     a = [5] * 12 + [1] * 8
     b = [5] * 4 + [1] * 16

@@ -172,7 +172,7 @@ def test_a_clear_winner_is_not_said_to_lose_0_000_on_new_questions() -> None:
     sweep = compare_sweep([run_of("a", [5] * 9), run_of("b", [1, 2, 1] * 3), run_of("c", [2, 1, 2] * 3)], "grounding")
     assert sweep.optimism is not None
     assert "0.000" not in sweep.optimism.sentence
-    assert "picking flatters nobody" in sweep.optimism.sentence
+    assert "flatters it by less than 0.001 here" in sweep.optimism.sentence
 
 
 def test_a_rival_that_few_clusters_cannot_tell_from_the_best_stays_in_the_set() -> None:

@@ -135,3 +135,11 @@ def test_the_best_is_picked_on_half_of_the_questions_and_confirmed_on_the_other_
     assert runner.compare(sweep_id, metric="grounding").confirmation is None
     with pytest.raises(ConfigurationError, match="between 0 and 1"):
         main([sweep_id, "--confirm", "50"])
+
+
+def test_a_sweep_without_judges_ends_with_a_verdict_on_retrieval_at_equal_k(
+    model_server: ModelServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(model_server, "-m", "generator=none", "judge=[]", "retriever.top_k=3,5") == ExitCode.DONE
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "equivalent on retrieval/ndcg_at_3: every question got the same score from both" in shown
