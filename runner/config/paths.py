@@ -88,7 +88,7 @@ def search_folders() -> tuple[Path, ...]:
     if conf is not None:
         folders.append(conf.parent)
     folders.append(shipped_experiments())
-    return tuple(folders)
+    return tuple(dict.fromkeys(folder.absolute() for folder in folders))
 
 
 def find(path: str) -> Path | None:
