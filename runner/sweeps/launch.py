@@ -46,13 +46,15 @@ def run_jobs(jobs: Sequence[Job], *, output_dir: Path, quiet: bool = False) -> S
     belongs_to_another = inherited() is not None
     # Jobs of a sweep that another process launched are gated there, all together.
     gating = None if belongs_to_another else Gating.open(jobs, home(), output_dir)
-    sweep = Sweep(jobs, home=home(), output_dir=output_dir, console=Console(stderr=True), quiet=quiet)
+    sweep = Sweep(jobs, home=home(), output_dir=output_dir, console=Console(stderr=True), quiet=quiet, gating=gating)
     with contextlib.suppress(KeyboardInterrupt):
         sweep.prepare()
         with calm_collector():
             asyncio.run(sweep.run())
-    outcome = sweep.outcome()
-    return outcome if gating is None else gating.judged(remembered(outcome))
+    if gating is None:
+        return sweep.outcome()
+    outcome = remembered(sweep.outcome())
+    return gating.judged(outcome) if outcome.gate is None else outcome
 
 
 def launch(jobs: Sequence[Job], *, output_dir: Path, quiet: bool = False) -> ExitCode:

@@ -52,19 +52,20 @@ def parent_of(jobs: Sequence[Job]) -> Iterator[Parent]:
     The gate is decided once, at the end and over all jobs, as it is when they run together.
     Raises ConfigurationError and TrackingUnavailable before anything is paid.
     """
+    from rich.console import Console
+
     from runner.sweeps.gating import Gating
     from runner.sweeps.launch import remembered, show
-    from runner.sweeps.outcome import outcome_of
-    from runner.sweeps.parts import Data
-    from runner.sweeps.report_file import FILE_NAME, report_html
-    from runner.sweeps.sweep import drop_duplicates, sweep_id
+    from runner.sweeps.outcome import outcome_of, overall_status
+    from runner.sweeps.report_file import FILE_NAME, report_html, write_report
+    from runner.sweeps.sweep import Sweep, drop_duplicates, sweep_id
     from runner.sweeps.tracked import TrackedSweep, git_commit
 
     distinct, duplicates = drop_duplicates(jobs)
-    data = Data()
-    problems = data.problems(distinct)
-    if problems:
-        raise ConfigurationError(problems)
+    # Plans the whole, and fetches weights once: the jobs, each by itself, know nothing of what they share.
+    whole_sweep = Sweep(jobs, home=home(), output_dir=Path(), console=Console(stderr=True), quiet=True)
+    whole_sweep.prepare()
+    data = whole_sweep.data
     gating = Gating.open(distinct, home(), None)
     started_at = now()
     identity = sweep_id(distinct, started_at)
@@ -82,17 +83,25 @@ def parent_of(jobs: Sequence[Job]) -> Iterator[Parent]:
             id=identity,
             name=distinct[0].config.name,
             runs=runs,
-            status=_status(runs),
+            status=overall_status(runs, len(distinct)),
             started_at=started_at,
             finished_at=now(),
             duplicates=duplicates,
         )
-        outcome = outcome_of(result)
+        outcome = replace(outcome_of(result), plan=whole_sweep.plan)
         ended = TrackedSweep.rejoin(distinct, data, home(), parent=begun.parent)
-        ended.finish(outcome, {FILE_NAME: report_html(outcome, git_commit())})
+        report: Path | str
+        if parent.folder is None:
+            report = report_html(outcome, git_commit())
+        else:
+            report = parent.folder / FILE_NAME
+            problem = write_report(outcome, report, git_commit())
+            outcome = replace(outcome, notes=(problem,)) if problem else outcome
+            outcome = replace(outcome, folders={job.key: parent.folder / str(job.number) for job in distinct})
         outcome = remembered(outcome)
         if whole and not any(run.status is RunStatus.INTERRUPTED for run in runs):
             outcome = replace(gating, folder=parent.folder).judged(outcome)
+        ended.finish(outcome, {} if isinstance(report, Path) and not report.is_file() else {FILE_NAME: report})
         if outcome.gate is not None and not outcome.gate.passed:
             parent.codes = (ExitCode.GATE_FAILED,)
         show(outcome)
@@ -107,7 +116,3 @@ def _stored(job: Job, *, since: str) -> RunResult:
     except ConfigurationError:
         return RunResult(job.key, job.name, RunStatus.FAILED, "it left no results", {}, ())
     return replace(found, name=job.name)
-
-
-def _status(runs: Sequence[RunResult]) -> RunStatus:
-    return RunStatus.COMPLETE if all(run.status is RunStatus.COMPLETE for run in runs) else RunStatus.INCOMPLETE

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from runner.errors import ConfigurationError
+from runner.errors import ConfigurationError, TrackingUnavailable
 from runner.evaluation import judge_status
 from runner.journal import Journal, replayed
 from runner.records import RunResult, RunStatus
@@ -64,7 +64,7 @@ def load_job(home: Path, key: str, *, made: tuple[str, str] | None = None, kept:
     )
     end = kept if kept is not None and kept.finished_at else kept_end(description)
     if end is not None:
-        run = with_end(run, end, paid=made is not None)
+        run = with_end(run, end, paid=made is not None and _within(end.finished_at, made))
     if end is None or latest > end.finished_at:
         # It was killed, or another launch went on from there: the records say more than the end that is kept.
         status, reason = judge_status(records, int(description.get("questions") or len(records)))
@@ -122,7 +122,10 @@ def load(home: Path, name: str, *, uri: str | None = None, before: str = "") -> 
     if not found:
         from runner.sweeps.tracked_runs import from_store
 
-        found = from_store(home, name, uri, before=before)
+        try:
+            found = from_store(home, name, uri, before=before)
+        except TrackingUnavailable as error:
+            raise TrackingUnavailable(f"{name}: no stored run or sweep of this name in {home}, and {error}") from error
     if not found:
         raise ConfigurationError(
             f"{name}: no stored run or sweep of this name or tag in {home}{f' or {uri}' if uri else ''}; "

@@ -23,7 +23,7 @@ from runner.errors import (
     SweepStopped,
 )
 from runner.evaluation import Evaluation, RunIdentity, now
-from runner.findings import SweepComparison
+from runner.findings import GateReport, SweepComparison
 from runner.importing import load
 from runner.journal import Journal
 from runner.judging import ControlReport
@@ -31,6 +31,7 @@ from runner.records import Record, RunResult, RunStatus, SweepResult
 from runner.sweeps.comparisons import sweep_comparisons
 from runner.sweeps.controls import control_judges
 from runner.sweeps.figures import summarised
+from runner.sweeps.gating import Gating
 from runner.sweeps.keeping import end_of
 from runner.sweeps.outcome import SweepOutcome, overall_status
 from runner.sweeps.output import RunOutput
@@ -91,12 +92,15 @@ class Sweep:
         output_dir: Path,
         console: Console,
         quiet: bool = False,
+        gating: Gating | None = None,
     ) -> None:
         self._jobs, self._duplicates = drop_duplicates(jobs)
         self._home = home
         self._output_dir = output_dir
         self._console = console
         self._quiet = quiet
+        self._gating = gating
+        self._gate: GateReport | None = None
         self._data = Data()
         self._results: dict[str, RunResult] = {}
         self._folders: dict[str, Path] = {}
@@ -113,6 +117,11 @@ class Sweep:
     @property
     def data(self) -> Data:
         return self._data
+
+    @property
+    def plan(self) -> JobPlan | None:
+        """What all jobs together will ask for; ``None`` before ``prepare``, and where no model is paid for."""
+        return self._plan
 
     def prepare(self) -> None:
         """Plans what is missing, and fetches the weights that it needs; nothing is paid, and Ctrl-C ends it at once.
@@ -178,8 +187,21 @@ class Sweep:
             self._comparisons = sweep_comparisons(self.outcome().result.runs)
         path = self._output_dir / FILE_NAME
         problem = write_report(self.outcome(), path, git_commit())
-        tracked.finish(self.outcome(), {} if problem else {FILE_NAME: path})
-        self._notes = (*([problem] if problem else []), *tracked.notes)
+        self._notes = (problem,) if problem else ()
+        tracked.finish(self._gated(), {} if problem else {FILE_NAME: path})
+        self._notes = (*self._notes, *tracked.notes)
+
+    def _gated(self) -> SweepOutcome:
+        """The outcome with its gate, where there is one; what goes wrong there, the caller of the sweep says."""
+        outcome = self.outcome()
+        if self._gating is None:
+            return outcome
+        try:
+            outcome = self._gating.judged(outcome)
+        except Exception:
+            logger.exception("gate of sweep %s", self._id)
+        self._gate, self._notes = outcome.gate, outcome.notes
+        return outcome
 
     def _open_tracking(self) -> TrackedSweep:
         if self._inherited is not None:
@@ -338,6 +360,7 @@ class Sweep:
             possibly_paid=self._possibly_paid,
             paid_late=self._paid_late,
             comparisons=self._comparisons,
+            gate=self._gate,
         )
 
 

@@ -13,6 +13,7 @@ from runner.config import Job, choices
 from runner.records import Record, RunResult, RunStatus, RunSummary
 from runner.report.leaderboard import leaderboard_text
 from runner.sweeps.comparisons import comparison_files, comparison_metrics
+from runner.sweeps.gating import files as gate_files
 from runner.sweeps.outcome import SweepOutcome
 from runner.sweeps.output import RunOutput
 from runner.sweeps.parts import Data
@@ -119,6 +120,9 @@ class TrackedSweep:
         if plan is not None and plan.cost is not None:
             for name in ("low", "expected", "high"):
                 metrics[f"plan/{name}_usd"] = float(getattr(plan.cost, name))
+        if outcome.gate is not None:
+            metrics["gate/passed"] = float(outcome.gate.passed)
+            files = {**gate_files(outcome.gate), **files}
         table = leaderboard_text([(run, summaries[run.job_key]) for run in result.runs])
         if self._ends_parent:
             metrics |= comparison_metrics(outcome.comparisons)

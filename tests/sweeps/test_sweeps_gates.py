@@ -136,3 +136,16 @@ def test_markdown_is_one_line_a_check_with_what_failed_first() -> None:
     assert [line.split(" ")[2] for line in lines[4:]] == ["failed", "undecided", "passed"]
     assert len(lines) == 7
     assert "a\\|b␛ \\<i\\>" in lines[4]
+
+
+def test_the_gates_files_are_artifacts_of_the_parent_run(home: Path) -> None:
+    threshold = "gate.thresholds=[{metric: topicality/mean, at_least: 6}]"
+    line = [one for one in EXTRACTIVE if not one.startswith("tracking")]
+    assert main(["-m", *line, "retriever.top_k=1,3", "questions.limit=2", threshold]) == ExitCode.GATE_FAILED
+    found = list((home / "mlartifacts").rglob("gate.*"))
+    assert sorted(path.name for path in found) == ["gate.json", "gate.md", "gate.xml"]
+    (parent,) = {path.parent for path in found}
+    assert (parent / "sweep.json").is_file()
+    assert ElementTree.parse(parent / "gate.xml").getroot().get("failures") == "2"
+    on_disk = next(Path("outputs").rglob("gate.md")).read_text(encoding="utf-8")
+    assert (parent / "gate.md").read_text(encoding="utf-8") == on_disk
