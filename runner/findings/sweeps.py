@@ -24,7 +24,8 @@ class Standing:
     cost_per_answer: float | None
     """US dollars for retrieving and answering, as if nothing had been cached; judging is not in it."""
     cost_per_correct: float | None
-    """US dollars per answer that passes; ``None`` where a price is unknown or nothing passes."""
+    """US dollars per answer that passes, over the questions whose verdict did not fail; ``None`` where a price is
+    unknown or nothing passes."""
     cost_per_correct_interval: Interval | None
     """Fieller's, clustered; ``None`` where it has no upper end."""
     on_pareto_front: bool

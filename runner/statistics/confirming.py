@@ -139,7 +139,10 @@ def _number(table: ScoreTable, row: int, measure: Measure) -> tuple[float | None
     if clusters < LEAST_CLUSTERS or error == 0:
         return value, None, questions, clusters
     half = t_quantile(1 - ALPHA / 2, clusters - 1) * error
-    return value, Interval(value - half, value + half), questions, clusters
+    low, high = value - half, value + half
+    if table.lowest is not None and table.highest is not None:
+        low, high = max(low, table.lowest), min(high, table.highest)
+    return value, Interval(low, high), questions, clusters
 
 
 def _word(pairs: Sequence[Comparison]) -> ConfirmationWord:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from runner.findings import Interval
 from runner.statistics.power import ALPHA
 from runner.statistics.proportions import unseen_rate
-from runner.statistics.scores import NOT_ASKED, ScoreTable
+from runner.statistics.scores import FAILED, NOT_ASKED, ScoreTable
 from runner.statistics.verdicts import t_quantile
 
 if TYPE_CHECKING:
@@ -35,19 +35,20 @@ def costs(table: ScoreTable) -> list[Cost]:
 
 def _cost(table: ScoreTable, row: int) -> Cost:
     asked = table.state[row] != NOT_ASKED
-    count = int(asked.sum())
-    if count == 0:
+    if not asked.any():
         return Cost(None, None, None)
-    paid = float(table.cost[row][asked].sum())
+    per_answer = float(table.cost[row][asked].mean())
+    # A verdict that failed says neither right nor wrong; an answer that declines was paid for and is not right.
+    known = asked & (table.state[row] != FAILED)
     passed = (table.passed[row] & table.scored[row]).astype(float)
     correct = float(passed.sum())
     if correct == 0:
-        return Cost(paid / count, None, None)
-    interval = ratio_interval(table.cost[row] * asked, passed, asked, table.starts)
-    if interval is not None and correct == count:
+        return Cost(per_answer, None, None)
+    interval = ratio_interval(table.cost[row] * known, passed, known, table.starts)
+    if interval is not None and correct == known.sum():
         # All pass, so the pass rate has no variance, but so many documents do not show that it is 1.
-        interval = Interval(interval.low, interval.high / (1 - unseen_rate(_clusters(asked, table.starts))))
-    return Cost(paid / count, paid / correct, interval)
+        interval = Interval(interval.low, interval.high / (1 - unseen_rate(_clusters(known, table.starts))))
+    return Cost(per_answer, float(table.cost[row][known].sum()) / correct, interval)
 
 
 def _clusters(mask: Array, starts: Array) -> int:

@@ -131,6 +131,12 @@ def test_odd_data_give_a_sentence_and_no_nan(runs: list[RunResult], expected: st
     assert "NaN" not in json.dumps(dataclasses.asdict(found))
 
 
+def test_no_interval_of_a_mean_leaves_the_scale() -> None:
+    found = confirmed([run_of("a", [5, 1, 5, 1, 5, 1]), run_of("b", [4, 1, 4, 1, 4, 1])])
+    assert found.interval is not None
+    assert 1 <= found.interval.low <= found.interval.high <= 5
+
+
 def test_pass_rates_are_said_in_percent_and_points() -> None:
     found = confirmed(runs_of([2.0, 4.5], per_document=1), measure="pass_rate")
     assert "% (95 % interval" in found.sentence

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy
 import pytest
 from scipy.stats import norm
@@ -14,7 +16,7 @@ from runner.statistics.best import confidence_set, expected_drop, probability_be
 from runner.statistics.costs import pareto_front, ratio_interval
 from runner.statistics.families import adjusted
 from runner.statistics.scores import score_table
-from tests.fakes.runs import make_call, make_record, make_run, run_of
+from tests.fakes.runs import make_call, make_record, make_run, make_score, run_of
 from tests.fakes.shared_data import labelled_systems
 
 
@@ -267,6 +269,17 @@ def test_cost_per_correct_answer_and_the_pareto_front() -> None:
     interval = standings[0].cost_per_correct_interval
     assert interval is not None
     assert interval.low < 0.4 / 18 < interval.high
+
+
+def test_a_verdict_that_failed_does_not_make_a_correct_answer_dearer() -> None:
+    whole, failing = priced("a", [True, False] * 10, "0.01"), priced("b", [True, False] * 10, "0.01")
+    records = [
+        dataclasses.replace(one, scores={"grounding": make_score("grounding", None)}) if k >= 10 else one
+        for k, one in enumerate(failing.records)
+    ]
+    standings = compare_sweep([whole, make_run("b", records)], "grounding").standings
+    assert [one.cost_per_correct for one in standings] == pytest.approx([0.02, 0.02])
+    assert [one.cost_per_answer for one in standings] == pytest.approx([0.01, 0.01])
 
 
 def test_nothing_correct_has_no_cost_per_correct_answer() -> None:
