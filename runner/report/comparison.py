@@ -87,6 +87,10 @@ def _pair_in_full(pair: Comparison) -> Iterator[Text]:
         yield Text(first + second)
     if pair.minimum_detectable is not None:
         yield Text(f"this design shows a true difference of {pair.minimum_detectable:.3g} with 80 % power")
+    for side in (pair.a, pair.b):
+        if side.distribution:
+            counts = ", ".join(f"{plain(value, True)}: {count}" for value, count in side.distribution.items())
+            yield Text(f"scores of {plain(side.name, True)}: {counts}")
     rates = pair.pass_rates
     if rates is not None:
         yield Text(

@@ -32,6 +32,8 @@ def test_two_jobs_show_the_verdict_in_full() -> None:
     assert "a is better than b on grounding by" in text
     assert "sign-flip permutation p = 0.0020 (exact)" in text
     assert "passes: both 0, only the first 10" in text
+    assert "scores of a: 4: 1, 5: 9" in text
+    assert "scores of b: 1: 9, 2: 1" in text
     assert "judge's opinions" in text
 
 
