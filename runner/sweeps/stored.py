@@ -127,8 +127,9 @@ def load(home: Path, name: str, *, uri: str | None = None, before: str = "") -> 
         except TrackingUnavailable as error:
             raise TrackingUnavailable(f"{name}: no stored run or sweep of this name in {home}, and {error}") from error
     if not found:
+        older = f" from before {before[:19]}, when these runs began: give its key" if before else ""
         raise ConfigurationError(
-            f"{name}: no stored run or sweep of this name or tag in {home}{f' or {uri}' if uri else ''}; "
+            f"{name}: no stored run or sweep of this name or tag in {home}{f' or {uri}' if uri else ''}{older}; "
             "`runner report` lists what there is"
         )
     return found
