@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from runner.config import Job
 from runner.config.schema import APPLICATIONS, Config
-from runner.judging import lint_rubric, rubric_name
+from runner.judging import lint_rubric, rubric_hash, rubric_name
 from runner.records import Question
 from runner.statistics.power import design_help
 
@@ -81,7 +81,24 @@ def job_warnings(config: Config) -> tuple[str, ...]:
 
 def warnings_of(jobs: Sequence[Job]) -> tuple[str, ...]:
     """What is questionable about the configurations, each thing once."""
-    return tuple(dict.fromkeys(warning for job in jobs for warning in job_warnings(job.config)))
+    found = [warning for job in jobs for warning in job_warnings(job.config)]
+    return tuple(dict.fromkeys([*found, *_unread_wordings(jobs)]))
+
+
+def _unread_wordings(jobs: Sequence[Job]) -> list[str]:
+    """Judges whose rubrics are compared, although they read nothing but which inputs and scale these have."""
+    texts: dict[str, set[str]] = {}
+    for job in jobs:
+        for name, judge in job.config.judges.items():
+            if judge.kind == "evidence" or judge.scoring == "sentences":
+                texts.setdefault(name, set()).add(rubric_hash(judge.rubric))
+    return [
+        f"{name}: the jobs differ in its rubric, whose instructions and anchors this judge does not read "
+        f"(scoring=sentences and kind=evidence); a comparison of wordings needs judges.{name}.scoring=verdict and a "
+        "model that can follow them"
+        for name, seen in texts.items()
+        if len(seen) > 1
+    ]
 
 
 def _scale(jobs: Sequence[Job]) -> tuple[float, float] | None:

@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
+from runner.config import compose_jobs
 from runner.errors import ExitCode
 from runner.sweeps.comparing import main
+from runner.sweeps.warnings import warnings_of
 from tests.fakes.answers import prompt_of, sections
 from tests.fakes.model_server import ModelServer, fault
-from tests.sweeps.driving import GENERATOR, JUDGE, run
+from tests.sweeps.driving import GENERATOR, JUDGE, arguments, run
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -70,3 +72,15 @@ def test_what_turned_comes_before_what_differs_more_and_none_is_passed_over_in_s
     assert "Version 1 on Can I drop" not in shown
     assert "1 more turned: --examples 2 shows all" in shown
     assert "more turned" not in compared(capsys, sweep_id, "--examples", "2")
+
+
+@pytest.mark.parametrize(("choices", "warned"), [(("stack=local",), True), (("stack=extractive",), True), ((), False)])
+def test_a_comparison_of_wordings_by_a_judge_that_does_not_read_them_is_warned_of(
+    choices: tuple[str, ...], warned: bool, model_server: ModelServer
+) -> None:
+    """Two versions of a rubric came out "equivalent", since the local judge asks the same for both."""
+    versions = "rubric@judges.topicality.rubric=topicality_v1,topicality_v2"
+    jobs = compose_jobs(arguments(model_server, versions, "judge=[topicality]", *choices), multirun=True)
+    found = [each for each in warnings_of(jobs) if "instructions and anchors this judge does not read" in each]
+    assert bool(found) is warned
+    assert not [each for each in warnings_of(jobs[:1]) if each in found]
