@@ -75,7 +75,10 @@ class Capabilities:
             # A file in the home, a few times in the life of a model: the event loop can spare the moment.
             before = self._remembered.get(key)
             kept = {name for name in (before.refuses if before else ()) if _RENAMED.get(name) not in told}
-            self._lessons.learn(provider, model, server, told | kept)
+            # A refusal of the schema may be about this one schema: only a probe, whose schema is plain, can tell.
+            lasting = (told - set(_SCHEMA)) | kept
+            if lasting:
+                self._lessons.learn(provider, model, server, lasting)
 
     def refused(self, provider: str, model: str, *, server: str = "") -> frozenset[str]:
         """All parameters that this model is known to refuse."""

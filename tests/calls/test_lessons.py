@@ -87,3 +87,16 @@ def test_a_probe_that_saw_it_taken_weighs_more_than_the_table(tmp_path: Path) ->
 def test_lessons_of_an_embedded_server_are_not_kept(tmp_path: Path) -> None:
     Capabilities(lessons=Lessons(tmp_path)).refuse("embedded", "m", "temperature", server="embedded:m")
     assert not (tmp_path / "capabilities.json").exists()
+
+
+def test_one_schema_that_was_refused_does_not_lose_all_others_for_a_month(tmp_path: Path) -> None:
+    told = Capabilities(lessons=Lessons(tmp_path))
+    told.refuse(*PLACE, "response_format", server=SERVER)
+    assert sent(told) == {"temperature", "max_tokens"}
+    assert not (tmp_path / "capabilities.json").exists()
+    told.refuse(*PLACE, "temperature", server=SERVER)
+    assert sent(Capabilities(lessons=Lessons(tmp_path))) == {"max_tokens", "response_format"}
+    Lessons(tmp_path).write(Lesson("openai_compatible", SERVER, "m", ("response_format",), (), {}, PROBE))
+    later = Capabilities(lessons=Lessons(tmp_path))
+    later.refuse(*PLACE, "temperature", server=SERVER)
+    assert sent(Capabilities(lessons=Lessons(tmp_path))) == {"max_tokens"}
