@@ -24,7 +24,7 @@ from runner.errors import (
 )
 from runner.evaluation import Evaluation, RunIdentity, now
 from runner.findings import GateReport, SweepComparison
-from runner.importing import load
+from runner.importing import load, loaded
 from runner.journal import Journal
 from runner.judging import ControlReport
 from runner.records import Record, RunResult, RunStatus, SweepResult
@@ -51,6 +51,9 @@ logger = logging.getLogger(__name__)
 
 _Ended = tuple[RunStatus, str]
 """How a job ended, with its reason."""
+COMPARING = ("numpy", "scipy.stats", "pandas")
+"""What the comparisons at the end import, for seconds."""
+FREE_EMBEDDERS = ("minilm", "none")
 QUESTIONS_PER_CALL = 4
 """Questions under way for each call that may be in flight: enough to keep every judge busy, few enough that the
 first questions are finished early."""
@@ -165,7 +168,7 @@ class Sweep:
             async with opening as door:
                 parts = Parts(door, self._home, self._data)
                 parts.check(self._jobs)
-                tracked = await asyncio.to_thread(self._open_tracking)
+                tracked, _ = await asyncio.gather(asyncio.to_thread(self._open_tracking), self._meanwhile(parts))
                 try:
                     await self._run_jobs(door, parts, tracked)
                 finally:
@@ -176,6 +179,18 @@ class Sweep:
             if door is not None:
                 last = door.spent()
                 self._possibly_paid, self._paid_late = last.possibly_paid, last.new_cost - counted
+
+    async def _meanwhile(self, parts: Parts) -> None:
+        """While the tracking store opens, which takes seconds: what costs nothing and is needed later."""
+        if len(self._jobs) > 1 and self._inherited is None:
+            await loaded(*COMPARING)
+        if not self._may_pay():
+            # What goes wrong here goes wrong again, and is said, when the job itself asks for its parts.
+            await asyncio.gather(*(parts.pipeline(job) for job in self._jobs), return_exceptions=True)
+
+    def _may_pay(self) -> bool:
+        """Whether making the parts of any job can cost something: embeddings of a server."""
+        return any(job.config.embedder.kind not in FREE_EMBEDDERS for job in self._jobs)
 
     def _finish(self, tracked: TrackedSweep) -> None:
         """Compares the jobs, writes the report, ends the parent run with both; after Ctrl-C it only ends the run."""
