@@ -80,16 +80,19 @@ async def _chat(door: Door, endpoint: ModelEndpoint, model: ServedModel, lessons
     if not reply.ok:
         return fail(what, f"{reply.reason}: {reply.detail} ({cost})", "see the reason; nothing else was tried")
     refused = door.refused(endpoint, model.model)
-    schema = "text" if endpoint.api == "responses" else "response_format"
+    responses = endpoint.api == "responses"
+    schema = "text" if responses else "response_format"
     left_out = {*reply.call.requested, *refused}
     limit = _LIMITS[1] if _LIMITS[0] in refused else _LIMITS[0]
     found = {
         "temperature": "refused" if "temperature" in left_out else "taken",
         "schema": "refused" if schema in left_out else _followed(reply),
         "logprobs": "refused" if "logprobs" in left_out else "given" if reply.logprobs else "not given",
-        "limit": f"is called {'max_output_tokens' if endpoint.api == 'responses' else limit}",
+        "limit": f"is called {'max_output_tokens' if responses else limit}",
     }
-    taken = [name for name in ("temperature", schema, "logprobs", "top_logprobs", limit) if name not in left_out]
+    # The Responses API has one name for the limit, which says nothing about the two of the other API.
+    asked = ("temperature", schema, "logprobs", "top_logprobs", *([] if responses else [limit]))
+    taken = [name for name in asked if name not in left_out]
     return _kept(what, endpoint, model, lessons, (sorted(refused), taken, found, cost))
 
 

@@ -233,3 +233,14 @@ def test_an_embedding_model_that_is_none_fails_with_what_the_server_said(capsys:
         assert found["probe vectors"].startswith("fail ")
         assert "does not have vectors for this key (404): check the model's name" in found["probe vectors"]
         assert server.count(path="/embeddings") == 1
+
+
+def test_a_probe_through_the_responses_api_says_nothing_about_the_limits_of_the_other(
+    model_server: ModelServer, capsys: pytest.CaptureFixture[str], home: Path
+) -> None:
+    _, found = doctor(capsys, "--probe", *arguments(model_server, "endpoint.api=responses", "judge=[topicality]"))
+    assert "schema followed" in found[f"probe {JUDGE}"]
+    assert "limit is called max_output_tokens" in found[f"probe {JUDGE}"]
+    entries = json.loads((home / "capabilities.json").read_text(encoding="utf-8"))
+    assert [entry["model"] for entry in entries] == [GENERATOR, JUDGE]
+    assert not any("max_tokens" in entry["takes"] for entry in entries)
