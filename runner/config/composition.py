@@ -17,6 +17,7 @@ from runner.config.keys import FileHashes, job_key
 from runner.config.loading import Loaded, load
 from runner.config.names import job_names
 from runner.config.problems import merged
+from runner.config.provenance import located
 from runner.config.search_path import ConfigSource, active_source, config_loader
 from runner.config.secrets import in_overrides, masked_yaml
 from runner.config.validation import check, missing_values, unknown_keys, unresolvable_values
@@ -216,7 +217,7 @@ class _Composer:
         if loaded is None:
             return _Draft(overrides, None, problems)
         problems.extend(_misplaced_sweep(overrides, loaded.swept, loaded.choices, in_sweep=in_sweep))
-        return _resolve(loaded.node, overrides, problems, loaded.choices)
+        return _resolve(loaded.node, overrides, problems, loaded.choices, self._source)
 
     def _load(self, overrides: Sequence[str], mode: RunMode) -> tuple[Loaded | None, list[Problem]]:
         """The composed configuration, and what is wrong with it.
@@ -262,7 +263,11 @@ def _misplaced_sweep(
 
 
 def _resolve(
-    node: DictConfig, overrides: tuple[str, ...], problems: list[Problem], choices: Mapping[str, str]
+    node: DictConfig,
+    overrides: tuple[str, ...],
+    problems: list[Problem],
+    choices: Mapping[str, str],
+    source: ConfigSource,
 ) -> _Draft:
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
@@ -274,7 +279,8 @@ def _resolve(
     try:
         config = OmegaConf.to_object(node)
     except OmegaConfBaseException:
-        problems.extend(with_origin(problem, decided) for problem in unresolvable_values(node, written))
+        unresolvable = [with_origin(problem, decided) for problem in unresolvable_values(node, written)]
+        problems.extend(located(unresolvable, overrides, source, leave=decided))
         try:
             config = OmegaConf.to_object(node)
         except OmegaConfBaseException:

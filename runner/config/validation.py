@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from runner.config.hydra_errors import with_origin
 from runner.config.jobs import Job
 from runner.config.problems import merged
 from runner.config.provenance import located
+from runner.config.references import REMEDY
 from runner.config.schema import Config
 from runner.config.secrets import in_values
 from runner.config.structure import plain_message, unfit
@@ -123,9 +125,14 @@ def missing_values(node: DictConfig, written: Mapping[Any, Any]) -> list[Problem
     return found
 
 
+_REFERENCE = re.compile(r"\$\{[^{}]*\}")
+"""A value that is one reference and nothing else, and so was meant as one."""
+
+
 def unresolvable_values(node: DictConfig, written: Mapping[Any, Any]) -> list[Problem]:
     """Every value whose interpolation leads nowhere, or to something of the wrong type; each gets a placeholder."""
     from omegaconf import OmegaConf
+    from omegaconf.errors import InterpolationKeyError, UnsupportedInterpolationType
 
     found = []
     for key, text in strings(written):
@@ -135,7 +142,11 @@ def unresolvable_values(node: DictConfig, written: Mapping[Any, Any]) -> list[Pr
             OmegaConf.select(node, key, throw_on_resolution_failure=True)
         except Exception as error:  # a resolver may raise anything
             where = str(getattr(error, "full_key", None) or key)
-            found.append(Problem(where, plain_message(error)))
+            leads_nowhere = isinstance(
+                error, InterpolationKeyError | UnsupportedInterpolationType
+            ) and not _REFERENCE.fullmatch(text)
+            remedy = REMEDY if leads_nowhere else ""
+            found.append(Problem(where, plain_message(error), remedy))
             OmegaConf.update(node, where, _placeholder(node, where), force_add=True)
     return list(merged(found))
 

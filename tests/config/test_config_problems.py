@@ -340,3 +340,12 @@ def test_labels_that_yaml_takes_for_something_else_are_explained(values: str, ex
     write("conf/rubric/mine_v1.yaml", text.replace("{good: 1, bad: 0}", values))
     (problem,) = said("rubric@judges.topicality.rubric=mine_v1", "stack=extractive")
     assert problem.startswith(f"conf/rubric/mine_v1.yaml: rubric.scale.values: {expected}")
+
+
+def test_a_text_that_refers_to_nothing_is_found_in_its_file_and_can_be_taken_as_it_is() -> None:
+    write("conf/prompt/mine_v1.yaml", 'id: mine\nversion: 1\nsystem: "Say ${the.name} of it."\nuser: "{question}"\n')
+    (problem,) = said("prompt=mine_v1", "stack=extractive")
+    assert problem == (
+        "conf/prompt/mine_v1.yaml: prompt.system: refers to the.name, which does not exist; "
+        r"write \${ where the signs themselves are meant; a reference to another key is ${key}"
+    )
