@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,18 @@ import runner
 from runner.cli import main
 from runner.errors import ConfigurationError, ExitCode, TrackingUnavailable
 from runner.records import RunResult
+from tests.tracking.conftest import made_tables as made_tables  # noqa: PLC0414
 from tests.tracking.test_tracking_server import Server
 
 EXTRACTIVE = ("stack=extractive", "tracking=mlflow", "retriever=bm25", "embedder=none", "judge=[topicality]")
 LINE = ("questions.limit=4", "name=pull_request")
+
+
+@pytest.fixture(autouse=True)
+def ready_store(home: Path, made_tables: Path) -> None:
+    """A store whose tables are made already, which takes seconds."""
+    home.mkdir()
+    shutil.copyfile(made_tables, home / "mlflow.db")
 
 
 def evaluated(*overrides: str) -> int:
@@ -122,6 +131,7 @@ def test_keys_that_begin_alike_are_listed(home: Path) -> None:
 def test_the_baseline_of_a_tracking_server_is_found_from_an_empty_home(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    shutil.copyfile(home / "mlflow.db", tmp_path / "mlflow.db")
     server = Server(tmp_path)
     server.start()
     try:

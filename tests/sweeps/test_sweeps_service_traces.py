@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import time
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -15,6 +17,7 @@ from runner.cli import main
 from runner.errors import ExitCode
 from tests.fakes.model_server import ModelServer
 from tests.sweeps.driving import JUDGE, run, statistics_files
+from tests.tracking.conftest import made_tables as made_tables  # noqa: PLC0414
 
 DAY_NS = 86_400 * 10**9
 FIRST_DAY = datetime(2026, 11, 1, 12, tzinfo=UTC)
@@ -22,20 +25,25 @@ DAYS = 12
 
 
 @pytest.fixture
-def service(home: Path) -> Iterator[str]:
+def service(home: Path, made_tables: Path) -> Iterator[str]:
     """A store with two answers a day for twelve days, one of each product, one answer with its expectations a day."""
     import mlflow
 
     before = mlflow.get_tracking_uri()
     home.mkdir()
+    shutil.copyfile(made_tables, home / "mlflow.db")
     uri = f"sqlite:///{home / 'mlflow.db'}"
     mlflow.set_tracking_uri(uri)
     mlflow.set_experiment("service")
     try:
+        labelled = []
         for day in range(DAYS):
             at = int(FIRST_DAY.timestamp() * 1e9) + day * DAY_NS
-            _answered(mlflow, at, day, "app")
+            labelled.append(_answered(mlflow, at, day, "app"))
             _answered(mlflow, at + 10**9, day, "web")
+        mlflow.flush_trace_async_logging()
+        for trace in labelled:
+            _label(mlflow, trace)
 
         @mlflow.trace(span_type="CHAIN")
         def answer(question: str) -> str:
@@ -55,7 +63,7 @@ def service(home: Path) -> Iterator[str]:
         mlflow.set_tracking_uri(before)
 
 
-def _answered(mlflow: Any, at: int, day: int, product: str) -> None:
+def _answered(mlflow: Any, at: int, day: int, product: str) -> str:
     question, said = f"What is new on day {day} in {product}?", f"On day {day} the {product} got faster."
     root = mlflow.start_span_no_context(
         "serve", span_type="CHAIN", inputs={"question": question}, tags={"product": product}, start_time_ns=at
@@ -65,13 +73,16 @@ def _answered(mlflow: Any, at: int, day: int, product: str) -> None:
     found.end(end_time_ns=at + 1000)
     root.set_outputs({"answer": said})
     root.end(end_time_ns=at + 2000)
-    if product == "app":
-        mlflow.flush_trace_async_logging()
-        mlflow.log_expectation(trace_id=root.trace_id, name="expected_response", value="an older word")
-        mlflow.log_expectation(trace_id=root.trace_id, name="expected_response", value=f"The {product} got faster.")
-        source = mlflow.entities.AssessmentSource("HUMAN", "ann")
-        mlflow.log_feedback(trace_id=root.trace_id, name="helpful", value=True, source=source)
-        mlflow.log_feedback(trace_id=root.trace_id, name="machine", value=5)
+    return str(root.trace_id)
+
+
+def _label(mlflow: Any, trace: str) -> None:
+    mlflow.log_expectation(trace_id=trace, name="expected_response", value="an older word")
+    time.sleep(0.002)  # the store keeps milliseconds
+    mlflow.log_expectation(trace_id=trace, name="expected_response", value="The app got faster.")
+    source = mlflow.entities.AssessmentSource("HUMAN", "ann")
+    mlflow.log_feedback(trace_id=trace, name="helpful", value=True, source=source)
+    mlflow.log_feedback(trace_id=trace, name="machine", value=5)
 
 
 def exported(*flags: str) -> list[dict[str, Any]]:
