@@ -172,7 +172,22 @@ def _inference(
     single = numbers.clusters == numbers.questions and not _same_run(table, numbers)
     if measure == Measure.PASS_RATE and rates is not None and single:
         return replace(found, interval=rates.interval, p=rates.p), METHOD_MCNEMAR
+    found = replace(found, interval=possible(table, measure, found.interval))
     return found, METHOD_T if found.error > 0 else METHOD_SIGN_FLIP
+
+
+def possible(table: ScoreTable, measure: Measure, interval: Interval | None) -> Interval | None:
+    """The part of an interval of a difference that the scale allows: t knows no ends, and is wide with few clusters."""
+    spread = _spread(table, measure)
+    if interval is None or spread is None:
+        return interval
+    return Interval(max(interval.low, -spread), min(interval.high, spread))
+
+
+def _spread(table: ScoreTable, measure: Measure) -> float | None:
+    if measure == Measure.PASS_RATE:
+        return 1.0
+    return None if table.lowest is None or table.highest is None else table.highest - table.lowest
 
 
 def _same_run(table: ScoreTable, numbers: PairNumbers) -> bool:
@@ -187,8 +202,7 @@ def _same_run(table: ScoreTable, numbers: PairNumbers) -> bool:
 def _all_equal(
     table: ScoreTable, measure: Measure, numbers: PairNumbers, margin: float | None
 ) -> Callable[[float, int], Unvaried]:
-    spread = None if table.lowest is None or table.highest is None else table.highest - table.lowest
-    kind = Kind(spread, measure == Measure.PASS_RATE, _same_run(table, numbers), numbers.alike)
+    kind = Kind(_spread(table, measure), measure == Measure.PASS_RATE, _same_run(table, numbers), numbers.alike)
     return lambda difference, clusters: unvaried(difference, clusters, kind, margin)
 
 

@@ -22,7 +22,7 @@ from runner.statistics.compare import DEFAULT_SEED, drafts_of
 from runner.statistics.confirming import Settings
 from runner.statistics.confirming import confirm as confirm_best
 from runner.statistics.costs import costs, pareto_front
-from runner.statistics.drafts import Draft
+from runner.statistics.drafts import Draft, possible
 from runner.statistics.families import adjusted
 from runner.statistics.pairs import measured
 from runner.statistics.scores import ScoreTable, score_table
@@ -210,7 +210,8 @@ def _simultaneous(draft: Draft, critical: float | None) -> Interval | None:
         return None
     low, high = found.difference - critical * found.error, found.difference + critical * found.error
     # The critical value rests on the questions that all runs scored, and may come out below that of the one pair.
-    return Interval(min(low, found.interval.low), max(high, found.interval.high)) if found.interval else None
+    widest = Interval(min(low, found.interval.low), max(high, found.interval.high)) if found.interval else None
+    return possible(draft.table, draft.measure, widest)
 
 
 def _standings(table: ScoreTable, measure: Measure, shown: Sequence[Side], whole: _Whole) -> tuple[Standing, ...]:

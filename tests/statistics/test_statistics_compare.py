@@ -46,6 +46,15 @@ def test_the_interval_is_that_of_statsmodels_clustered_regression() -> None:
     assert result.clusters == 15
 
 
+@pytest.mark.parametrize(("measure", "limit"), [("mean", 4), ("pass_rate", 1)])
+def test_no_interval_leaves_what_the_scale_allows(measure: str, limit: float) -> None:
+    clusters = clustered([0.0] * 4, 2)
+    result = compare_runs(
+        run_of("a", [5, 5, 1, 1], clusters), run_of("b", [1, 1, 1, 5], clusters), "grounding", measure=measure
+    )
+    assert result.interval == Interval(-limit, limit)
+
+
 def test_single_questions_give_the_paired_t_test() -> None:
     from scipy.stats import ttest_rel
 
