@@ -167,8 +167,8 @@ def _beside(pair: _Pair, baseline: RunResult, wanted: GateBaseline, p: float | N
     if _not_inferior_p(found, margin) < ALPHA:
         if not found.standard_error:
             # Not the interval, which is about the mean of other questions: what passes here is the sign test.
-            alike = f"the same for each of {plural(found.questions, 'question')} of {plural(found.clusters, 'document')}"
-            seen = f"{difference:+.3g} against {baseline.name}, {alike}"
+            counted = f"{plural(found.questions, 'question')}, the same in each of {plural(found.clusters, 'document')}"
+            seen = f"{difference:+.3g} against {baseline.name} ({counted})"
         if bounds is None or bounds.lowest > -margin:
             return _check(job, gate, GateWord.PASSED, f"{head} is {seen}", value=difference, limit=-margin)
         seen += "; scores that failed may hide more"

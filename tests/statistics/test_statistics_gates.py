@@ -44,7 +44,7 @@ GOOD = [5.0, 4, 5, 4, 5, 4, 5, 4, 5, 4]
         # Significantly lower, and shown to stay within the margin: that is what the margin is for.
         ([4.5, 3.5, 4.5, 3.5, 4.5, 3.5, 4.5, 3.5, 4.5, 3.6], 1.0, PASSED, "grounding is -0.49"),
         # All equal: the sign test needs five documents.
-        (GOOD, 0.1, PASSED, "+0 against main"),
+        (GOOD, 0.1, PASSED, "+0 against main (10 questions, the same in each of 10 documents)"),
         # One failed score could hide as much as the margin.
         ([*GOOD[:9], None], 0.1, UNDECIDED, "scores that failed may hide more"),
     ],
