@@ -18,7 +18,6 @@ _SILENT = (
     "calls",
     "questions",
     "experiment",
-    "stack",
     "knowledge_base",
     "embedder",
     "gate",

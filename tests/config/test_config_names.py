@@ -33,7 +33,7 @@ NAMES = [
     ([["retriever.top_k=5"]], ["top_k=5"]),
     (
         [["stack=openai", "knowledge_base.path=/a/long/path", "generator.model=gpt-4o", "retriever.top_k=5"]],
-        ["gpt-4o · top_k=5"],
+        ["openai · gpt-4o · top_k=5"],
     ),
     ([["generator.model=" + "m" * 50, "retriever.top_k=5", "retriever=bm25"]], ["m" * 50 + " · top_k=5"]),
     ([["+judges.a.repeats=2"], ["+judges.a.repeats=3"]], ["repeats=2", "repeats=3"]),
