@@ -58,6 +58,10 @@ class KeptSweep:
     said: tuple[str, ...] = ()
     """What stopped it, and its notes."""
     commit: str = ""
+    tracking_run: str = ""
+    """Id of its parent run in the tracking store; empty without one."""
+    tracking_store: str = ""
+    """Which store that is: ``TrackedSweep.store``."""
 
 
 def kept_run(run: RunResult) -> KeptRun:
@@ -107,9 +111,18 @@ def kept_end(description: Mapping[str, Any]) -> KeptRun | None:
 
 
 def keep_sweep(
-    home: Path, result: SweepResult, *, plan: JobPlan | None = None, said: tuple[str, ...] = (), commit: str = ""
+    home: Path,
+    result: SweepResult,
+    *,
+    plan: JobPlan | None = None,
+    said: tuple[str, ...] = (),
+    commit: str = "",
+    tracked: tuple[str, str] = ("", ""),
 ) -> str:
-    """Writes the sweep's file; returns a sentence where that did not work, as the runs are kept without it."""
+    """Writes the sweep's file; returns a sentence where that did not work, as the runs are kept without it.
+
+    ``tracked``: the id of the parent run, and the tracking store that it is in.
+    """
     kept = KeptSweep(
         id=result.id,
         name=result.name,
@@ -122,6 +135,8 @@ def keep_sweep(
         plan=plan,
         said=said,
         commit=commit,
+        tracking_run=tracked[0],
+        tracking_store=tracked[1],
     )
     content = _sweep_adapter().dump_python(kept, mode="json", exclude_defaults=True)
     path = home / "sweeps" / f"{result.id}.json"

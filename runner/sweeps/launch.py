@@ -31,6 +31,9 @@ EXIT_CODES = {
     RunStatus.INTERRUPTED: ExitCode.INTERRUPTED,
 }
 
+NOTHING_KEPT = (
+    "interrupted before a question was finished; the same command begins again, with all that was stored before"
+)
 BAD_SHOWN = 10
 """How many recorded answers that did not pass are shown after a launch, for each judge."""
 
@@ -51,10 +54,16 @@ def run_jobs(jobs: Sequence[Job], *, output_dir: Path, quiet: bool = False) -> S
         sweep.prepare()
         with calm_collector():
             asyncio.run(sweep.run())
-    if gating is None:
+    if gating is None or (sweep.outcome().result.status is RunStatus.INTERRUPTED and not began(sweep.outcome())):
         return sweep.outcome()
     outcome = remembered(sweep.outcome())
     return gating.judged(outcome) if outcome.gate is None else outcome
+
+
+def began(outcome: SweepOutcome) -> bool:
+    """Whether anything is there to be kept or told: a finished question, a call."""
+    paid = outcome.possibly_paid or outcome.paid_late
+    return bool(paid) or any(run.records or run.calls for run in outcome.result.runs)
 
 
 def launch(jobs: Sequence[Job], *, output_dir: Path, quiet: bool = False) -> ExitCode:
@@ -94,34 +103,44 @@ def show(outcome: SweepOutcome) -> None:
 
     console = Console()
     result = outcome.result
+    if result.status is RunStatus.INTERRUPTED and not began(outcome) and not outcome.stopped_by:
+        console.print(Text(NOTHING_KEPT))
+        return
     if result.runs:
         console.print(render_leaderboard([(run, outcome.summaries[run.job_key]) for run in result.runs]))
     recorded = [run for run in result.runs if run.choices.get("generator.kind") == "recorded"]
     if recorded:
         console.print(render_verdicts(recorded, most=BAD_SHOWN))
-    for line in verdict_lines(outcome.comparisons):
+    for line in (*verdict_lines(outcome.comparisons), *_sentences(outcome)):
         console.print(Text(plain(line)))
-    for sentence in (outcome.stopped_by, *outcome.notes):
-        if sentence:
-            console.print(Text(sentence))
+
+
+def _sentences(outcome: SweepOutcome) -> list[str]:
+    """What is said below the tables."""
+    result = outcome.result
+    said = [outcome.stopped_by, *outcome.notes]
+    if outcome.repeats is not None:
+        first = outcome.repeats
+        said.append(f"nothing is new: all of it was stored by sweep {first.id} ({first.started_at[:16]}); no call made")
     if outcome.gate is not None:
-        console.print(Text(plain(outcome.gate.sentence)))
+        said.append(outcome.gate.sentence)
     if outcome.paid_late:
         amount = dollars(outcome.paid_late)
-        console.print(Text(f"paid as well: {amount}, for replies that came after the end; the next run has them"))
+        said.append(f"paid as well: {amount}, for replies that came after the end; the next run has them")
     if outcome.possibly_paid:
         amount = dollars(outcome.possibly_paid)
-        console.print(Text(f"possibly paid as well: up to {amount}, for attempts that ended without a usage"))
+        said.append(f"possibly paid as well: up to {amount}, for attempts that ended without a usage")
     if outcome.plan is not None:
-        console.print(Text(plan_against_actual(outcome)))
+        said.append(plan_against_actual(outcome))
     folders = list(outcome.folders.values())
     if folders:
-        files = folders[0] if len(folders) == 1 else folders[0].parent
-        console.print(Text(f"files: {files}"))
+        said.append(f"files: {folders[0] if len(folders) == 1 else folders[0].parent}")
     if result.status is RunStatus.INTERRUPTED and not outcome.stopped_by:
-        console.print(Text("interrupted: what is finished is kept, the same command goes on from here"))
-    named = f"; or: python -m runner compare {result.id}" if len(result.runs) > 1 else ""
-    console.print(Text(f"compare question by question: python -m runner ui{named}"))
+        said.append("interrupted: what is finished is kept, the same command goes on from here")
+    filled = sum(bool(run.records) for run in result.runs)
+    named = f"; or: python -m runner compare {result.id}" if filled > 1 else ""
+    said.append(f"compare question by question: python -m runner ui{named}" if filled else "")
+    return [sentence for sentence in said if sentence]
 
 
 def plan_against_actual(outcome: SweepOutcome) -> str:
@@ -139,5 +158,7 @@ def plan_against_actual(outcome: SweepOutcome) -> str:
 def remembered(outcome: SweepOutcome) -> SweepOutcome:
     """Keeps what the sweep came to in the home, so that reports find it later; where that fails, a note says so."""
     said = tuple(sentence for sentence in (outcome.stopped_by, *outcome.notes) if sentence)
-    problem = keep_sweep(home(), outcome.result, plan=outcome.plan, said=said, commit=git_commit())
+    problem = keep_sweep(
+        home(), outcome.result, plan=outcome.plan, said=said, commit=git_commit(), tracked=outcome.tracked
+    )
     return replace(outcome, notes=(*outcome.notes, problem)) if problem else outcome

@@ -11,6 +11,7 @@ from runner.findings import GateReport, SweepComparison
 from runner.records import RunResult, RunStatus, RunSummary, SweepResult
 from runner.sweeps.comparisons import sweep_comparisons
 from runner.sweeps.figures import summarised
+from runner.sweeps.keeping import KeptSweep
 from runner.sweeps.plan_totals import JobPlan
 
 
@@ -36,6 +37,10 @@ class SweepOutcome:
     """One a judge; empty for a single job, and until the sweep has ended."""
     gate: GateReport | None = None
     """``None`` where no gate was asked for, or the sweep was interrupted."""
+    tracked: tuple[str, str] = ("", "")
+    """The id of the parent run, and the tracking store that it is in; empty without tracking."""
+    repeats: KeptSweep | None = None
+    """The earlier launch that this one is again, with nothing new."""
     commit: str = ""
     """Git commit that the launch was made at, of a stored one; empty where it is not known."""
 

@@ -57,6 +57,7 @@ def parent_of(jobs: Sequence[Job]) -> Iterator[Parent]:
     from runner.sweeps.gating import Gating
     from runner.sweeps.launch import remembered, show
     from runner.sweeps.outcome import outcome_of, overall_status
+    from runner.sweeps.repeats import repeated
     from runner.sweeps.report_file import FILE_NAME, report_html, write_report
     from runner.sweeps.sweep import Sweep, drop_duplicates, sweep_id
     from runner.sweeps.tracked import TrackedSweep, git_commit
@@ -98,6 +99,7 @@ def parent_of(jobs: Sequence[Job]) -> Iterator[Parent]:
             problem = write_report(outcome, report, git_commit())
             outcome = replace(outcome, notes=(problem,)) if problem else outcome
             outcome = replace(outcome, folders={job.key: parent.folder / str(job.number) for job in distinct})
+        outcome = replace(outcome, tracked=(ended.parent, ended.store), repeats=repeated(home(), result, ended.store))
         outcome = remembered(outcome)
         if whole and not any(run.status is RunStatus.INTERRUPTED for run in runs):
             outcome = replace(gating, folder=parent.folder).judged(outcome)

@@ -32,7 +32,7 @@ from runner.sweeps.comparisons import sweep_comparisons
 from runner.sweeps.controls import control_judges
 from runner.sweeps.figures import summarised
 from runner.sweeps.gating import Gating
-from runner.sweeps.keeping import end_of
+from runner.sweeps.keeping import KeptSweep, end_of
 from runner.sweeps.outcome import SweepOutcome, overall_status
 from runner.sweeps.output import RunOutput
 from runner.sweeps.parents import inherited
@@ -40,6 +40,7 @@ from runner.sweeps.parts import Data, Parts
 from runner.sweeps.plan import plan_sweep
 from runner.sweeps.plan_totals import JobPlan
 from runner.sweeps.progress import SweepProgress
+from runner.sweeps.repeats import repeated
 from runner.sweeps.report_file import FILE_NAME, write_report
 from runner.sweeps.tracked import TrackedSweep, git_commit
 from runner.sweeps.warnings import warnings_of
@@ -104,6 +105,8 @@ class Sweep:
         self._quiet = quiet
         self._gating = gating
         self._gate: GateReport | None = None
+        self._tracked = ("", "")
+        self._repeats: KeptSweep | None = None
         self._data = Data()
         self._results: dict[str, RunResult] = {}
         self._folders: dict[str, Path] = {}
@@ -194,6 +197,7 @@ class Sweep:
 
     def _finish(self, tracked: TrackedSweep) -> None:
         """Compares the jobs, writes the report, ends the parent run with both; after Ctrl-C it only ends the run."""
+        self._tracked = (tracked.parent, tracked.store)
         if self.outcome().result.status is RunStatus.INTERRUPTED:
             tracked.finish(self.outcome(), {})
             self._notes = tracked.notes
@@ -203,6 +207,8 @@ class Sweep:
         path = self._output_dir / FILE_NAME
         problem = write_report(self.outcome(), path, git_commit())
         self._notes = (problem,) if problem else ()
+        if self._inherited is None:
+            self._repeats = repeated(self._home, self.outcome().result, tracked.store)
         tracked.finish(self._gated(), {} if problem else {FILE_NAME: path})
         self._notes = (*self._notes, *tracked.notes)
 
@@ -376,6 +382,8 @@ class Sweep:
             paid_late=self._paid_late,
             comparisons=self._comparisons,
             gate=self._gate,
+            tracked=self._tracked,
+            repeats=self._repeats,
         )
 
 

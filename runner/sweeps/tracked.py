@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.config import Job, choices
+from runner.config.schema import Tracking
 from runner.records import Record, RunResult, RunStatus, RunSummary
 from runner.report.leaderboard import leaderboard_text
 from runner.sweeps.comparisons import comparison_files, comparison_metrics
@@ -27,9 +28,13 @@ HASH_DIGITS = 16
 class TrackedSweep:
     """One parent run with its children, behind the few moments that a sweep knows."""
 
-    def __init__(self, tracker: Tracker, parent: str, data: Data, *, ends_parent: bool = True) -> None:
+    def __init__(
+        self, tracker: Tracker, parent: str, data: Data, *, settings: Tracking, ends_parent: bool = True
+    ) -> None:
         self._tracker = tracker
         self.parent = parent
+        self.store = "" if settings.kind == "none" else f"{settings.experiment} in {settings.uri or 'the home'}"
+        """Which store and experiment this is; empty without tracking."""
         self._ends_parent = ends_parent
         self._data = data
         self._runs: dict[str, str] = {}
@@ -52,14 +57,15 @@ class TrackedSweep:
             tags["runner.git_commit"] = commit
         artifacts = {"sweep.json": json.dumps(definition, ensure_ascii=False, indent=2)}
         parent = tracker.start_sweep(first.config.name, sweep_id, tags, artifacts)
-        return cls(tracker, parent, data)
+        return cls(tracker, parent, data, settings=first.config.tracking)
 
     @classmethod
     def rejoin(
         cls, jobs: Sequence[Job], data: Data, home: Path, *, parent: str, ends_parent: bool = True
     ) -> TrackedSweep:
         """Goes on with a parent run that was begun before, or elsewhere."""
-        return cls(open_tracking(jobs[0].config.tracking, home), parent, data, ends_parent=ends_parent)
+        settings = jobs[0].config.tracking
+        return cls(open_tracking(settings, home), parent, data, settings=settings, ends_parent=ends_parent)
 
     def let_go(self) -> None:
         """Lets go of the store without ending the parent run."""
@@ -130,6 +136,8 @@ class TrackedSweep:
             if not self._runs:
                 # The jobs ended in other processes, so that this tracker has not seen what to draw.
                 whole = {**sweep_plots([(run, summaries[run.job_key]) for run in result.runs]), **whole}
+            if outcome.repeats is not None:
+                self._tracker.mark_again(self.parent, result.name, outcome.repeats.tracking_run)
             self._tracker.finish_sweep(self.parent, result.status, metrics, whole)
         self._report = self._tracker.close()
 

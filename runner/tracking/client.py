@@ -155,6 +155,9 @@ class MlflowTracker:
             self._parents[parent] = message
         self._put(*message)
 
+    def mark_again(self, parent: str, name: str, first: str) -> None:
+        self._put("operations", operations.again(parent, name, first, self._ready.result()))
+
     def hand_over(self, parent: str) -> None:
         with self._lock:
             self._parents.pop(parent, None)

@@ -95,6 +95,10 @@ class Tracker(Protocol):
         """Close the parent run; returns at once. ``metrics``: figures of the whole sweep, shown as tags."""
         ...
 
+    def mark_again(self, parent: str, name: str, first: str) -> None:
+        """Say on the runs page that this sweep is the one of the parent run ``first`` again, with nothing new."""
+        ...
+
     def hand_over(self, parent: str) -> None:
         """Another process goes on with this parent run: ``close`` must not end it."""
         ...
@@ -136,6 +140,9 @@ class NullTracker:
     def finish_sweep(
         self, parent: str, status: RunStatus, metrics: Mapping[str, float], artifacts: Mapping[str, str | Path]
     ) -> None:
+        """Nothing is kept."""
+
+    def mark_again(self, parent: str, name: str, first: str) -> None:
         """Nothing is kept."""
 
     def hand_over(self, parent: str) -> None:

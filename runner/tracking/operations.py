@@ -145,6 +145,18 @@ def controls(run: str, rows: Sequence[ControlRow]) -> list[Operation]:
     return [{"op": "tags", "run": run, "items": items}]
 
 
+def again(run: str, name: str, first: str, experiment_id: str) -> list[Operation]:
+    """Name and description of a sweep that only repeats another one."""
+    link = f"[the first launch](#/experiments/{experiment_id}/runs/{first})"
+    items = {"runner.again": first, "mlflow.note.content": f"Nothing is new here: every record was stored by {link}."}
+    return [{"op": "rename", "run": run, "name": f"{name} (again)"}, {"op": "tags", "run": run, "items": items}]
+
+
+def discard(run: str) -> list[Operation]:
+    """Take away a run that nothing came of."""
+    return [{"op": "discard", "run": run}]
+
+
 def end(run: str, status: RunStatus, reason: str = "") -> list[Operation]:
     """Close a run."""
     said = {"runner.status": str(status), **({"runner.reason": reason} if reason else {})}

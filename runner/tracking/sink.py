@@ -43,6 +43,8 @@ class Sink:
             "question_set": self._question_set,
             "prompt": self._prompt,
             "traces": self._traces,
+            "rename": self._rename,
+            "discard": self._discard,
             "end": self._end,
         }
 
@@ -178,6 +180,14 @@ class Sink:
             token = page.token
             if not token:
                 return found
+
+    def _rename(self, operation: Operation) -> None:
+        self._client.update_run(operation["run"], name=t.shorten(operation["name"], 250))
+
+    def _discard(self, operation: Operation) -> None:
+        """Off the pages; MLflow keeps it among the deleted runs."""
+        self._client.set_terminated(operation["run"], "KILLED")
+        self._client.delete_run(operation["run"])
 
     def _end(self, operation: Operation) -> None:
         self._client.set_terminated(operation["run"], operation["status"], end_time=operation.get("at_ms"))

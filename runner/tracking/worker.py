@@ -26,6 +26,8 @@ BATCH = 64
 IDLE_S = 0.5
 """A batch that is not full waits this long for more: what a killed machine can lose."""
 
+KILLED = operations.MLFLOW_STATUS[RunStatus.INTERRUPTED]
+
 logger = logging.getLogger("runner.tracking")
 Message = tuple[Any, ...]
 
@@ -49,7 +51,8 @@ class Worker:
         self._work: queue.SimpleQueue[Message] = queue.SimpleQueue()
         self._signal = threading.Semaphore(0)
         self._runs: dict[str, _Run] = {}
-        self._parents: set[str] = set()
+        self._parents: dict[str, bool] = {}
+        """Parent runs begun here → whether any job of theirs was begun."""
         self._batch: list[tuple[str, Record]] = []
         self._rewritten = 0
 
@@ -139,16 +142,18 @@ class Worker:
             self._write_batch()
             self._finish_run(*rest)
         elif kind == "hand_over":
-            self._parents.discard(rest[0])
+            self._parents.pop(rest[0], None)
         elif kind == "finish_sweep":
             self._write_batch()
             parent, given = rest
-            self._delivery.deliver_all(given)
-            self._parents.discard(parent)
+            if self._parents.pop(parent, True) or given[-1].get("status") != KILLED:
+                self._delivery.deliver_all(given)
+            else:
+                self._delivery.deliver_all(operations.discard(parent))
 
     def _start_sweep(self, request: int, create: dict[str, Any]) -> None:
         run_id = self._delivery.deliver({**create, "tags": {**create["tags"], **self._launch}})
-        self._parents.add(run_id)
+        self._parents[run_id] = False
         self._say("reply", request, run_id)
 
     def _start_run(
@@ -156,6 +161,9 @@ class Worker:
     ) -> None:
         run_id = self._delivery.deliver({**create, "tags": {**create["tags"], **self._launch}})
         self._runs[run_id] = _Run(judges, questions, choice)
+        parent = create["tags"].get("mlflow.parentRunId", "")
+        if parent in self._parents:
+            self._parents[parent] = True
         self._say("reply", request, run_id)
 
     def _write_batch(self) -> None:
@@ -203,8 +211,10 @@ class Worker:
     def _finish_all(self) -> None:
         """Nobody will close what is still open: it was interrupted."""
         self._write_batch()
-        for run_id in [*self._runs, *self._parents]:
+        for run_id in [*self._runs, *(parent for parent, begun in self._parents.items() if begun)]:
             self._delivery.deliver_all(operations.end(run_id, RunStatus.INTERRUPTED))
+        for run_id in (parent for parent, begun in self._parents.items() if not begun):
+            self._delivery.deliver_all(operations.discard(run_id))
         self._delivery.release()
 
     def _report(self) -> dict[str, Any]:
