@@ -65,6 +65,7 @@ def test_the_notebook_runs_top_to_bottom_under_a_running_event_loop() -> None:
     assert done.returncode == 0, done.stderr
     sweep = "[sweep] [('bm25', 'complete', 30), ('dense', 'complete', 30), ('hybrid', 'complete', 30)]"
     gate = "bm25: grounding/mean is 5 (at least 4)"
-    for shown in (sweep, gate, "[gate] (", "[load] ['bm25', 'dense', 'hybrid']", "[again] (30, 'complete')", "questions_needed"):
+    load = "[load] ['bm25', 'dense', 'hybrid']"
+    for shown in (sweep, gate, "[gate] (", load, "[again] (30, 'complete')", "questions_needed"):
         assert shown in done.stdout
     assert "dense: done, 30 questions" in done.stderr, "progress"

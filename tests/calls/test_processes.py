@@ -83,7 +83,7 @@ def test_requests_under_way_at_a_kill_are_told_of_by_the_next_launch(home: Path)
     with ModelServer() as server:
         again = subprocess.run(
             [sys.executable, "-m", "tests.calls.door_process", str(home), server.base_url, "1", "1"],
-            cwd=ROOT, env={**os.environ, "OPENAI_API_KEY": KEY}, capture_output=True, text=True, timeout=90,
+            cwd=ROOT, env={**os.environ, "OPENAI_API_KEY": KEY}, capture_output=True, text=True, timeout=90, check=True,
         )  # fmt: skip
     assert "3 requests were under way when an earlier process was killed" in again.stderr
     assert len(rows(home, "key", "possibly_paid and status = 'interrupted'")) == 3
