@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 from runner.tracking.ui import free_port, serving
+from tests.fakes.model_server import ModelServer
 from tests.mlflow_pages import ROOT, browser_path, opened, sweep
+from tests.sweeps.driving import arguments
 
 IMAGES = ROOT / "docs" / "images"
 QUESTION = "q02"
@@ -24,6 +28,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as scratch:
         home = Path(scratch) / "home"
         sweep(home, Path(scratch), os.environ, "retriever.top_k=1,3", RUBRICS)
+        _priced(home, Path(scratch))
         with serving(home, free_port()) as address, opened(address, width=1900, height=900) as pages:
             pages.open_runs()
             pages.picture(IMAGES / "runs.png")
@@ -34,7 +39,8 @@ def main() -> int:
             pages.picture(IMAGES / "compare.png")
             pages.open_question(QUESTION)
             pages.picture(IMAGES / "question.png")
-            pages.open_trace("1", _trace(home))
+            pages.open_trace(*_trace(home, "priced"))
+            pages.page.get_by_text("retrieve", exact=True).first.click()
             pages.picture(IMAGES / "trace.png")
             pages.open_artifact("1", _parent(home), "report.html")
             pages.frame_text()
@@ -45,12 +51,31 @@ def main() -> int:
     return 0
 
 
-def _trace(home: Path) -> str:
-    return _one(home, f"select request_id from trace_info where client_request_id = '{QUESTION}'")
+def _priced(home: Path, work: Path) -> None:
+    """One run that costs something, with the models of the tests' own server: a trace with tokens and dollars."""
+    with ModelServer(latency_s=0.4) as server, contextlib.chdir(work):
+        line = arguments(server, "tracking=mlflow", "name=priced", "questions=academic_faq_demo", "questions.limit=3")
+        done = subprocess.run(
+            [sys.executable, "-m", "runner", *line],
+            env={**os.environ, "RUNNER_HOME": str(home), "PYTHONPATH": str(ROOT)},
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def _trace(home: Path, experiment: str) -> tuple[str, str]:
+    """The experiment's id, and the trace of the question in it."""
+    ask = f"""from trace_info join experiments using (experiment_id)
+        where name = '{experiment}' and client_request_id = '{QUESTION}'"""
+    return _one(home, f"select experiment_id {ask}"), _one(home, f"select request_id {ask}")
 
 
 def _parent(home: Path) -> str:
-    return _one(home, "select run_uuid from tags where key = 'runner.kind' and value = 'sweep'")
+    sweeps = "select run_uuid from tags join runs using (run_uuid) where key = 'runner.kind' and value = 'sweep'"
+    return _one(home, f"{sweeps} and name = 'top_k'")
 
 
 def _one(home: Path, query: str) -> str:

@@ -78,8 +78,8 @@ def retriever(record: Record, identifier: str, root_id: str, moment: Moment) -> 
             "page_content": found.chunk.text,
             "id": found.chunk.id,
             "metadata": {
-                # The page shows the first entry only, and the others on demand.
-                "found": f"{found.chunk.document_id}, score {found.score:.3f}{', gold' if found.gold else ''}",
+                # The page shows the first entry only, some twenty letters of it, and the others on demand.
+                "found": f"{found.score:.3f}{' gold' if found.gold else ''}, {found.chunk.document_id}",
                 "doc_uri": found.chunk.source or found.chunk.document_id,
                 "document_id": found.chunk.document_id,
                 "rank": found.rank,

@@ -121,7 +121,7 @@ def test_a_trace_shows_the_chunks_and_what_each_call_cost(site: Site) -> None:
     assert page.get_by_text("$0.00123").count() >= 4
     page.get_by_text("retrieve", exact=True).first.click()
     page.get_by_text("Rule 1. The rules of the house").first.wait_for()
-    assert page.get_by_text("doc1, score 0.900, gold").count() > 0
+    assert page.get_by_text("0.900 gold, doc1").count() > 0
 
 
 def runs_of(home: Path, experiment: str) -> dict[str, str]:
