@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from runner.api import compare, evaluate, frame, gate, load, sweep
+    from runner.api import calibrate, compare, evaluate, frame, gate, load, sweep
 
-__all__ = ["compare", "evaluate", "frame", "gate", "load", "sweep"]
+__all__ = ["calibrate", "compare", "evaluate", "frame", "gate", "load", "sweep"]
 
 
 def __getattr__(name: str) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import warnings
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from runner.config import Job, check, compose_jobs, home
 from runner.config.environment import load_dotenv_file
 from runner.errors import ConfigurationError, RunnerError
-from runner.findings import GateReport, SweepComparison
+from runner.findings import Calibration, GateReport, SweepComparison
 from runner.records import RunResult, RunStatus, SweepResult
 
 if TYPE_CHECKING:
@@ -122,6 +123,7 @@ def compare(
     seed: int = 7,
     uri: str | None = None,
     confirm: float | None = None,
+    log: bool = False,
 ) -> SweepComparison:
     """Compares stored or given runs on one metric, question by question; costs nothing.
 
@@ -144,16 +146,20 @@ def compare(
         Differences up to this do not matter; by default 5 % of the scale.
     confirm
         0.5 picks the best on half of the questions and confirms it on the other half (``.confirmation``).
+    log
+        Keeps the result as files and a tag with the parent run of the sweep in MLflow (of each sweep, where there are
+        several); the same again replaces it. Where that cannot be done a warning says why.
 
     Raises
     ------
     ConfigurationError
         There is nothing to compare, or no such metric or baseline.
     """
-    from runner.sweeps.comparing import compare_stored
+    from runner.sweeps.comparing import compare_stored, log_comparisons
 
-    return compare_stored(
-        _results(runs, uri),
+    given = _results(runs, uri)
+    found = compare_stored(
+        given,
         metric,
         baseline=baseline,
         measure=measure,
@@ -163,6 +169,57 @@ def compare(
         uri=uri,
         confirm=confirm,
     )
+    if log:
+        logged = log_comparisons(
+            [found], runs, given, uri=uri, measure=measure, cluster_by=cluster_by, margin=margin, seed=seed
+        )
+        _warn(logged.problems)
+    return found
+
+
+def calibrate(
+    *runs: str | RunResult | SweepResult,
+    labels: Sequence[Path | str],
+    judge: str | None = None,
+    measure: str = "mean",
+    cluster_by: str = "gold",
+    seed: int = 7,
+    uri: str | None = None,
+    log: bool = False,
+) -> Calibration:
+    """Sets a judge against human labels, as ``python -m runner calibrate`` does; costs nothing.
+
+    ``runs`` are those given to ``label``, as results, or what ``load`` takes (with its ``uri`` and its errors).
+    ``.judge_human`` is the agreement (``.to_frame()``: one row a coefficient); ``.to_frame()`` has one row a mean or
+    difference, as the judge sees it and as the labels correct it.
+
+    Parameters
+    ----------
+    labels
+        The files that ``label`` wrote and a person filled in, one a person.
+    judge
+        Its name (default: the first judge).
+    measure, cluster_by, log
+        As in ``compare``.
+
+    Raises
+    ------
+    ConfigurationError
+        No run has the judge, or a file cannot be read or has labels that are not on its scale.
+    """
+    from runner.sweeps.calibrating import calibrate_stored, log_calibration
+
+    given = _results(runs, uri)
+    files = [Path(path) for path in ([labels] if isinstance(labels, str | Path) else labels)]
+    found = calibrate_stored(given, files, judge, measure=measure, cluster_by=cluster_by, seed=seed)
+    if log:
+        _warn(log_calibration(found, runs, given, uri=uri, measure=measure, cluster_by=cluster_by, seed=seed).problems)
+    return found[0]
+
+
+def _warn(problems: Sequence[str]) -> None:
+    for problem in problems:
+        warnings.warn(problem, stacklevel=3)
 
 
 def _results(runs: Sequence[str | RunResult | SweepResult], uri: str | None) -> list[RunResult]:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from runner.findings.comparisons import Interval
+
+if TYPE_CHECKING:
+    import pandas
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,3 +63,20 @@ class Agreement:
     bias_interval: Interval | None
     notes: tuple[str, ...] = ()
     extra: Mapping[str, float] = field(default_factory=dict)
+
+    def to_frame(self) -> pandas.DataFrame:
+        """One row a coefficient with its interval, as a pandas DataFrame; undefined numbers are missing values."""
+        import pandas
+
+        rows = [
+            {
+                "coefficient": name,
+                "value": one.value,
+                "low": one.interval.low if one.interval else None,
+                "high": one.interval.high if one.interval else None,
+                "items": self.items,
+                "note": one.note,
+            }
+            for name, one in self.coefficients.items()
+        ]
+        return pandas.DataFrame(rows, columns=["coefficient", "value", "low", "high", "items", "note"])

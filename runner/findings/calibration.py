@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from runner.findings.agreement import Agreement
 from runner.findings.comparisons import Interval
+
+if TYPE_CHECKING:
+    import pandas
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,32 @@ class Calibration:
     means: tuple[Corrected, ...]
     differences: tuple[Corrected, ...]
     warnings: tuple[str, ...]
+
+    def to_frame(self) -> pandas.DataFrame:
+        """One row a mean or difference, as a pandas DataFrame; what is not corrected has missing values."""
+        import pandas
+
+        kinds = {"mean": self.means, "difference": self.differences}
+        return pandas.DataFrame([_row(kind, self.judge, one) for kind, found in kinds.items() for one in found])
+
+
+def _row(kind: str, metric: str, one: Corrected) -> dict[str, Any]:
+    estimate = one.corrected
+    interval = estimate.interval if estimate is not None else None
+    return {
+        "metric": metric,
+        "kind": kind,
+        "name": one.name,
+        "judge": one.judge,
+        "humans": one.humans,
+        "corrected": estimate.value if estimate is not None else None,
+        "low": interval.low if interval else None,
+        "high": interval.high if interval else None,
+        "labelled": estimate.labelled if estimate is not None else None,
+        "unlabelled": estimate.unlabelled if estimate is not None else None,
+        "weight": estimate.weight if estimate is not None else None,
+        "sentence": one.sentence,
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,10 @@ from typing import Any
 
 from runner.config import home
 from runner.errors import ConfigurationError, ExitCode
-from runner.findings import Measure, SweepComparison
+from runner.findings import Agreement, Measure, SweepComparison
 from runner.records import Record, RunResult
+from runner.report.text import plain
+from runner.sweeps.logged_later import Logged, Named, log_findings
 from runner.sweeps.stored import load, load_one
 
 EXAMPLES = 3
@@ -118,16 +120,51 @@ def main(argv: Sequence[str]) -> int:
         if len(runs) == 2 and asked.examples:
             console.print(render_examples(runs[0], runs[1], metric, asked.examples))
         console.print()
+    agreed = None
     if asked.agreement:
         from runner.report.agreement import render_agreement
         from runner.statistics import between_judges
 
-        console.print(render_agreement(between_judges(runs, asked.agreement, cluster_by=asked.cluster_by)))
+        agreed = between_judges(runs, asked.agreement, cluster_by=asked.cluster_by)
+        console.print(render_agreement(agreed))
     if asked.csv:
         _write_csv(asked.csv, found)
     if asked.json:
         asked.json.write_text(json.dumps([_plain(sweep) for sweep in found], indent=2), encoding="utf-8")
+    if asked.log:
+        logged = log_comparisons(
+            found,
+            asked.runs,
+            runs,
+            agreed=agreed,
+            uri=asked.uri,
+            measure=asked.measure,
+            cluster_by=asked.cluster_by,
+            margin=asked.margin,
+            seed=asked.seed,
+        )
+        for sentence in logged.sentences:
+            print(plain(sentence))
     return ExitCode.DONE
+
+
+def log_comparisons(
+    found: Sequence[SweepComparison],
+    named: Sequence[Named],
+    runs: Sequence[RunResult],
+    *,
+    uri: str | None,
+    agreed: Agreement | None = None,
+    **options: Any,
+) -> Logged:
+    """Keeps the comparisons with the parent runs of what was named; ``options`` are those of ``options_in_words``."""
+    from runner.sweeps.finding_files import of_agreement, of_comparison, options_in_words
+
+    how = options_in_words(**options)
+    findings = [of_comparison(one, how) for one in found]
+    if agreed is not None:
+        findings.append(of_agreement(agreed, how))
+    return log_findings(home(), named, runs, findings, uri=uri)
 
 
 def with_rubrics(runs: Sequence[RunResult], rubrics: Sequence[str]) -> list[RunResult]:
@@ -193,4 +230,5 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--examples", type=int, default=EXAMPLES, help="questions to show where two runs differ most")
     parser.add_argument("--csv", type=Path, help="write every pair as a row")
     parser.add_argument("--json", type=Path, help="write everything")
+    parser.add_argument("--log", action="store_true", help="keep the result with the sweep's run in MLflow")
     return parser

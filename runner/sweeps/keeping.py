@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 VERSION = 2
 """Of a sweep's file. The first one, without a number, held the jobs' keys, names and statuses."""
 
+IN_HOME = "the home"
+"""What stands for the local store's address in ``KeptSweep.tracking_store``."""
+
 
 @dataclass(frozen=True, slots=True)
 class KeptRun:
@@ -62,6 +65,12 @@ class KeptSweep:
     """Id of its parent run in the tracking store; empty without one."""
     tracking_store: str = ""
     """Which store that is: ``TrackedSweep.store``."""
+
+    @property
+    def tracking_uri(self) -> str | None:
+        """The address of that store; ``None``: the local one of the home."""
+        address = self.tracking_store.rpartition(" in ")[2]
+        return None if address in ("", IN_HOME) else address
 
 
 def kept_run(run: RunResult) -> KeptRun:

@@ -15,6 +15,7 @@ from runner.records import Record, RunResult, RunStatus, RunSummary
 from runner.report.leaderboard import leaderboard_text
 from runner.sweeps.comparisons import comparison_files, comparison_metrics
 from runner.sweeps.gating import files as gate_files
+from runner.sweeps.keeping import IN_HOME
 from runner.sweeps.outcome import SweepOutcome
 from runner.sweeps.output import RunOutput
 from runner.sweeps.parts import Data
@@ -33,7 +34,7 @@ class TrackedSweep:
     ) -> None:
         self._tracker = tracker
         self.parent = parent
-        self.store = "" if settings.kind == "none" else f"{settings.experiment} in {settings.uri or 'the home'}"
+        self.store = "" if settings.kind == "none" else f"{settings.experiment} in {settings.uri or IN_HOME}"
         """Which store and experiment this is; empty without tracking."""
         self._ends_parent = ends_parent
         self._data = data

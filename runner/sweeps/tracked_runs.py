@@ -26,6 +26,17 @@ def from_store(home: Path, name: str, uri: str | None, *, before: str = "") -> t
     return tuple(_run(home, store, found) for found in store.jobs(name, before_ms=_milliseconds(before)))
 
 
+def parents_in_store(home: Path, name: str, uri: str | None) -> tuple[tuple[str, ...], str | None]:
+    """The run ids of the sweeps that an MLflow run id, ``tag:NAME:VALUE`` or run name means, and their store.
+
+    Parameters, defaults and errors are those of ``from_store``.
+    """
+    address = uri or _configured()
+    store = StoreReader.open(address, home)
+    found = store.jobs(name) if store is not None else []
+    return tuple(dict.fromkeys(run.parent for run in found)), address
+
+
 def _milliseconds(moment: str) -> int | None:
     return int(datetime.fromisoformat(moment).timestamp() * 1000) if moment else None
 

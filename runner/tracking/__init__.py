@@ -18,6 +18,7 @@ __all__ = [
     "RubricText",
     "Tracker",
     "TrackingReport",
+    "add_to_run",
     "open_tracking",
     "sweep_plots",
     "sync_spool",
@@ -41,6 +42,19 @@ def open_tracking(cfg: schema.Tracking, home: Path, *, wait: bool = True) -> Tra
     if wait:
         tracker.wait_until_ready()
     return tracker
+
+
+def add_to_run(home: Path, uri: str | None, run_id: str, artifacts: Mapping[str, str], tags: Mapping[str, str]) -> str:
+    """Write texts (path in the run → text) and tags to a run that ended; what had the same name is replaced.
+
+    Returns the run's name, id and experiment in words.
+
+    Raises:
+        TrackingUnavailable: the store does not answer, does not have the run, or refuses; the message is one sentence.
+    """
+    from runner.tracking.additions import add_to_run as add
+
+    return add(home, uri, run_id, artifacts, tags)
 
 
 def sweep_plots(runs: Sequence[tuple[RunResult, RunSummary]]) -> Mapping[str, str]:
