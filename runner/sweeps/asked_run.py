@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from runner.config import Job, choices, home
 from runner.evaluation import judge_status, now
 from runner.records import Record, RunResult, SweepResult
+from runner.sweeps.identity import sweep_id
 from runner.sweeps.outcome import outcome_of
 from runner.sweeps.output import RunOutput
 from runner.sweeps.parts import Data
-from runner.sweeps.sweep import sweep_id
 from runner.sweeps.tracked import TrackedSweep
 
 

@@ -55,11 +55,12 @@ def parent_of(jobs: Sequence[Job]) -> Iterator[Parent]:
     from rich.console import Console
 
     from runner.sweeps.gating import Gating
+    from runner.sweeps.identity import drop_duplicates, sweep_id
     from runner.sweeps.launch import remembered, show
     from runner.sweeps.outcome import outcome_of, overall_status
     from runner.sweeps.repeats import repeated
     from runner.sweeps.report_file import FILE_NAME, report_html, write_report
-    from runner.sweeps.sweep import Sweep, drop_duplicates, sweep_id
+    from runner.sweeps.sweep import Sweep
     from runner.sweeps.tracked import TrackedSweep, git_commit
 
     distinct, duplicates = drop_duplicates(jobs)

@@ -17,10 +17,10 @@ from runner.errors import ConfigurationError, ExitCode
 from runner.report.tables import table_or_blocks
 from runner.report.text import plain
 from runner.sweeps.estimates import Range
+from runner.sweeps.identity import drop_duplicates, duplicate_sentence
 from runner.sweeps.novelty import novelties
 from runner.sweeps.plan import plan_sweep
 from runner.sweeps.plan_totals import JobPlan, SweepPlan
-from runner.sweeps.sweep import drop_duplicates, duplicate_sentence
 
 
 def main(argv: Sequence[str]) -> int:

@@ -3,38 +3,32 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner.calls import Door, open_door
-from runner.config import Job, choices
+from runner.config import Job
 from runner.config.schema import APPLICATIONS, Endpoint
 from runner.errors import (
-    BudgetReached,
     ConfigurationError,
-    JobStopped,
     RunnerError,
     StorageError,
     SweepStopped,
 )
-from runner.evaluation import Evaluation, RunIdentity, now
+from runner.evaluation import now
 from runner.findings import GateReport, SweepComparison
 from runner.importing import load, loaded
-from runner.journal import Journal
-from runner.judging import ControlReport
-from runner.records import Record, RunResult, RunStatus, SweepResult
+from runner.records import RunResult, RunStatus, SweepResult
 from runner.sweeps.comparisons import sweep_comparisons
-from runner.sweeps.controls import control_judges
 from runner.sweeps.figures import summarised
 from runner.sweeps.gating import Gating
-from runner.sweeps.keeping import KeptSweep, end_of
+from runner.sweeps.identity import drop_duplicates, duplicate_sentence, sweep_id
+from runner.sweeps.job_run import JobRun
+from runner.sweeps.keeping import KeptSweep
 from runner.sweeps.outcome import SweepOutcome, overall_status
-from runner.sweeps.output import RunOutput
 from runner.sweeps.parents import inherited
 from runner.sweeps.parts import Data, Parts
 from runner.sweeps.plan import plan_sweep
@@ -50,39 +44,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_Ended = tuple[RunStatus, str]
-"""How a job ended, with its reason."""
 COMPARING = ("numpy", "scipy.stats", "pandas")
 """What the comparisons at the end import, for seconds."""
 FREE_EMBEDDERS = ("minilm", "none")
 QUESTIONS_PER_CALL = 4
 """Questions under way for each call that may be in flight: enough to keep every judge busy, few enough that the
 first questions are finished early."""
-
-
-def drop_duplicates(jobs: Sequence[Job]) -> tuple[tuple[Job, ...], dict[str, str]]:
-    """The distinct jobs in order, and each dropped job's name with the name of the one that stands for it."""
-    kept: dict[str, Job] = {}
-    dropped: dict[str, str] = {}
-    for job in jobs:
-        if job.key in kept:
-            dropped[job.name] = kept[job.key].name
-        else:
-            kept[job.key] = job
-    return tuple(kept.values()), dropped
-
-
-def duplicate_sentence(dropped: str, kept: str) -> str:
-    """What is said about a job that another one stands for."""
-    if dropped == kept:
-        return f"{kept} is given more than once and runs once: the others are dropped"
-    return f"{dropped} is the same as {kept}: dropped"
-
-
-def sweep_id(jobs: Sequence[Job], started_at: str) -> str:
-    """A short name of this launch, from its jobs and its moment."""
-    text = "\n".join([started_at, *(job.key for job in jobs)])
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 class Sweep:
@@ -279,85 +246,14 @@ class Sweep:
         self, job: Job, parts: Parts, places: asyncio.Semaphore, tracked: TrackedSweep, progress: SweepProgress
     ) -> None:
         folder = self._output_dir if len(self._jobs) == 1 else self._output_dir / str(job.number)
-        output = RunOutput(folder, job)
+        run = JobRun(job, home=self._home, folder=folder, data=self._data, launched_at=self._started_at)
         self._folders[job.key] = folder
-        journal = Journal(self._home, job.key)
-        evaluation: Evaluation | None = None
-        controls = ControlReport((), ())
-        status, reason = RunStatus.INTERRUPTED, "interrupted before it began"
-
-        def on_record(record: Record) -> None:
-            tracked.log_record(job, record)
-            progress.record(job, record)
-            if evaluation is not None and output.wants_statistics():
-                output.write_statistics(evaluation.result())
-
         try:
-            tracked.start_job(job)
-            journal.write_job(self._description(job))
-            progress.job_started(job)
-            pipeline = await parts.pipeline(job)
-            evaluation = Evaluation(_identity(job), pipeline, journal)
-            finished = await evaluation.run(places, on_record)
-            status, reason = finished.status, finished.reason
-            if job.config.controls.enabled:
-                controls = await control_judges(pipeline, job.config.controls, seed=job.config.seed, run=job.key)
-                for sentence in controls.sentences:
-                    progress.note(f"{job.name}: {sentence}")
-        except JobStopped as stopped:
-            status, reason = RunStatus.FAILED, str(stopped)
-        except BudgetReached as reached:
-            status, reason = RunStatus.BUDGET, str(reached)
-        except RunnerError as stopped:
-            self._stopped_by = self._stopped_by or stopped
-            status, reason = RunStatus.FAILED, str(stopped)
-        except asyncio.CancelledError:
-            status, reason = RunStatus.INTERRUPTED, "what is finished is kept; the same command goes on from here"
-            raise
-        except Exception as error:
-            logger.exception("job %s", job.name)
-            status, reason = RunStatus.FAILED, f"unforeseen {type(error).__name__}: {error}"
+            await run.go(parts, places, tracked, progress)
         finally:
-            result = self._close_job(job, evaluation, controls, output, (status, reason))
-            if evaluation is not None:
-                journal.write_job({**self._description(job), "ended": end_of(result)})
-            tracked.finish_job(job, result, summarised(result), output)
-            progress.job_finished(result)
-
-    def _close_job(
-        self, job: Job, evaluation: Evaluation | None, controls: ControlReport, output: RunOutput, ended: _Ended
-    ) -> RunResult:
-        status, reason = ended
-        if evaluation is None:
-            result = RunResult(
-                job_key=job.key,
-                name=job.name,
-                status=status,
-                reason=reason,
-                choices=choices(job.config),
-                records=(),
-                started_at=self._started_at,
-                finished_at=now(),
-                overrides=job.overrides,
-            )
-        else:
-            result = replace(evaluation.result(status, reason), controls=controls.rows, control_calls=controls.calls)
-        self._results[job.key] = result
-        output.write_all(result)
-        return result
-
-    def _description(self, job: Job) -> dict[str, object]:
-        questions = self._data.questions(job.config)
-        return {
-            "key": job.key,
-            "name": job.name,
-            "choices": choices(job.config),
-            "overrides": list(job.overrides),
-            "sources": dict(job.sources),
-            "config": job.resolved_yaml,
-            "questions": len(questions),
-            "question_ids": [question.id for question in questions],
-        }
+            self._stopped_by = self._stopped_by or run.stopped_by
+            if run.result is not None:
+                self._results[job.key] = run.result
 
     def outcome(self) -> SweepOutcome:
         """What has come out so far; whole once ``run`` has ended, also where it was interrupted."""
@@ -385,7 +281,3 @@ class Sweep:
             tracked=self._tracked,
             repeats=self._repeats,
         )
-
-
-def _identity(job: Job) -> RunIdentity:
-    return RunIdentity(job.key, job.name, choices(job.config), tuple(job.overrides))
