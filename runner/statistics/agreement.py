@@ -139,26 +139,22 @@ def _coefficients(ratings: Array, groups: Array, continuous: bool, seed: int) ->
     numpy.add.at(per_cluster, groups, measured.items.rows)
     tables = numpy.zeros((len(per_cluster), measured.joint.shape[1]))
     numpy.add.at(tables, groups, measured.joint)
-    functions = measured.functions(continuous)
-    whole = per_cluster.sum(axis=0), tables.sum(axis=0)
-    found = {name: function(*whole) for name, function in functions.items()}
-    if continuous and measured.two:
-        found |= _exact_correlations(ratings[~numpy.isnan(ratings).any(axis=1)])
-    draws: dict[str, list[float]] = {name: [] for name in functions}
+    # All ratings first, then the resamples.
+    weights = numpy.ones((1, len(per_cluster)))
     if len(per_cluster) > 1:
         generator = numpy.random.default_rng(seed)
         chances = numpy.full(len(per_cluster), 1 / len(per_cluster))
-        weights = generator.multinomial(len(per_cluster), chances, size=RESAMPLES).astype(float)
-        sums, joints = weights @ per_cluster, weights @ tables
-        for row in range(RESAMPLES):
-            for name, function in functions.items():
-                value = function(sums[row], joints[row])
-                if value is not None:
-                    draws[name].append(value)
-    return {name: _coefficient(name, found[name], draws[name]) for name in functions}
+        drawn = generator.multinomial(len(per_cluster), chances, size=RESAMPLES)
+        weights = numpy.concatenate([weights, drawn])
+    sums, joints = measured.items.sums(weights @ per_cluster), weights @ tables
+    values = {name: function(sums, joints) for name, function in measured.functions(continuous).items()}
+    found = {name: None if numpy.isnan(one[0]) else float(one[0]) for name, one in values.items()}
+    if continuous and measured.two:
+        found |= _exact_correlations(ratings[~numpy.isnan(ratings).any(axis=1)])
+    return {name: _coefficient(name, found[name], one[1:][~numpy.isnan(one[1:])]) for name, one in values.items()}
 
 
-def _coefficient(name: str, value: float | None, draws: list[float]) -> Coefficient:
+def _coefficient(name: str, value: float | None, draws: Array) -> Coefficient:
     import numpy
 
     if value is None:
@@ -169,7 +165,8 @@ def _coefficient(name: str, value: float | None, draws: list[float]) -> Coeffici
     return Coefficient(name, value, Interval(float(low), float(high)))
 
 
-Measurement = Callable[[Any, Any], float | None]
+Measurement = Callable[[Sums, Any], Any]
+"""Sums and joint tables (first axis: resamples) → a value a resample, not a number where undefined."""
 
 
 class _Grouped:
@@ -193,13 +190,13 @@ class _Grouped:
         """Name → function of the summed rows and the summed joint table."""
         weights, categories, size = self.items.weights, self.categories, len(self.categories)
 
-        def of_sums(function: Callable[[Sums], float | None]) -> Measurement:
-            return lambda sums, _: function(self.items.sums(sums))
+        def of_sums(function: Callable[[Sums], Array]) -> Measurement:
+            return lambda sums, _: function(sums)
 
-        def of_table(function: Callable[[Array], float | None]) -> Measurement:
-            return lambda _, table: function(table.reshape(size, size))
+        def of_table(function: Callable[[Array], Array]) -> Measurement:
+            return lambda _, table: function(table.reshape(len(table), size, size))
 
-        def weighted(function: Callable[[Sums, Array, int], float | None], kind: str) -> Measurement:
+        def weighted(function: Callable[[Sums, Array, int], Array], kind: str) -> Measurement:
             place = WEIGHTS.index(kind)
             return of_sums(lambda sums: function(sums, weights[place], place))
 

@@ -1,4 +1,6 @@
-"""Coefficients of agreement for categories, computed from sums over items, so that resampling is cheap.
+"""Coefficients of agreement for categories, computed from sums over items, for all resamples at once.
+
+Axes before the last ones are resamples: each function returns one value a resample, not a number where it is undefined.
 
 Own code, as the kept permissive libraries have none of them for missing ratings: Krippendorff's alpha (Krippendorff
 2011, "Computing Krippendorff's alpha-reliability"), Gwet's AC1 and AC2, Fleiss, Brennan-Prediger and Conger with
@@ -65,16 +67,15 @@ class Items:
         self.rows: Array = numpy.concatenate([part.reshape(len(ratings), -1) for part in parts], axis=1, dtype=float)
 
     def sums(self, total: Array) -> Sums:
-        """The parts of a sum of rows."""
+        """The parts of sums of rows (the last axis)."""
         size, raters = self._shape
-        ends = [size * size, len(WEIGHTS), 1, size, 1]
+        before = total.shape[:-1]
         parts, start = [], 0
-        for length in ends:
-            parts.append(total[start : start + length])
+        for length in [size * size, len(WEIGHTS), 1, size, 1, raters * size]:
+            parts.append(total[..., start : start + length])
             start += length
-        return Sums(
-            parts[0].reshape(size, size), parts[1], parts[2], parts[3], parts[4], total[start:].reshape(raters, size)
-        )
+        coincidence, by_rater = parts[0].reshape(*before, size, size), parts[5].reshape(*before, raters, size)
+        return Sums(coincidence, parts[1], parts[2], parts[3], parts[4], by_rater)
 
 
 def agreement_weights(categories: Array, kind: str) -> Array:
@@ -94,62 +95,50 @@ def agreement_weights(categories: Array, kind: str) -> Array:
     return weights
 
 
-def percent(sums: Sums, kind: int = 0) -> float | None:
+def percent(sums: Sums, kind: int = 0) -> Array:
     """Mean agreement of two ratings of one item."""
-    return float(sums.observed[kind] / sums.pairable[0]) if sums.pairable[0] else None
+    return _over(sums.observed[..., kind], sums.pairable[..., 0])
 
 
-def gwet(sums: Sums, weights: Array, kind: int) -> float | None:
+def gwet(sums: Sums, weights: Array, kind: int) -> Array:
     """AC1 (identity weights) or AC2: chance agreement from how far ratings are from being all alike."""
     size = len(weights)
-    if size < 2 or not sums.pairable[0]:
-        return None
-    share = sums.shares / sums.rated[0]
-    chance = float(weights.sum() / (size * (size - 1)) * (share * (1 - share)).sum())
-    return _corrected(percent(sums, kind), chance)
+    share = _over(sums.shares, sums.rated)
+    # With one category the sum is 0 whatever it is divided by, and agreement by chance is not defined.
+    chance = weights.sum() / max(size * (size - 1), 1) * (share * (1 - share)).sum(axis=-1)
+    return _corrected(percent(sums, kind), chance if size > 1 else chance + 1)
 
 
-def fleiss(sums: Sums, weights: Array, kind: int) -> float | None:
+def fleiss(sums: Sums, weights: Array, kind: int) -> Array:
     """Fleiss' kappa (Scott's pi for two raters): chance agreement from the common distribution."""
-    if not sums.pairable[0]:
-        return None
-    share = sums.shares / sums.rated[0]
-    return _corrected(percent(sums, kind), float(share @ weights @ share))
+    share = _over(sums.shares, sums.rated)
+    return _corrected(percent(sums, kind), ((share @ weights) * share).sum(axis=-1))
 
 
-def brennan_prediger(sums: Sums, weights: Array, kind: int) -> float | None:
+def brennan_prediger(sums: Sums, weights: Array, kind: int) -> Array:
     """Chance agreement as if all categories were equally likely."""
-    return _corrected(percent(sums, kind), float(weights.mean())) if weights.size else None
+    return _corrected(percent(sums, kind), weights.mean())
 
 
-def conger(sums: Sums, weights: Array, kind: int) -> float | None:
+def conger(sums: Sums, weights: Array, kind: int) -> Array:
     """Conger's kappa: chance agreement from each rater's own distribution; Cohen's kappa for two raters."""
-    import numpy
-
-    given = sums.by_rater.sum(axis=1)
-    if not sums.pairable[0] or (given == 0).any():
-        return None
-    own = sums.by_rater / given[:, None]
-    raters = len(own)
-    mean = own.mean(axis=0)
-    covariance = (own.T @ own - raters * numpy.outer(mean, mean)) / (raters - 1)
-    chance = float((weights * (numpy.outer(mean, mean) - covariance / raters)).sum())
+    own = _over(sums.by_rater, sums.by_rater.sum(axis=-1, keepdims=True))
+    raters = own.shape[-2]
+    mean = own.mean(axis=-2)
+    outer = mean[..., :, None] * mean[..., None, :]
+    covariance = (own.swapaxes(-1, -2) @ own - raters * outer) / (raters - 1)
+    chance = (weights * (outer - covariance / raters)).sum(axis=(-2, -1))
     return _corrected(percent(sums, kind), chance)
 
 
-def krippendorff(sums: Sums, categories: Array, metric: str) -> float | None:
-    """Alpha with a ``nominal``, ``ordinal``, ``interval`` or ``ratio`` metric; ``None`` where all ratings are equal."""
-    import numpy
-
+def krippendorff(sums: Sums, categories: Array, metric: str) -> Array:
+    """Alpha with a ``nominal``, ``ordinal``, ``interval`` or ``ratio`` metric; undefined where all are equal."""
     observed = sums.coincidence
-    totals = observed.sum(axis=1)
-    count = totals.sum()
-    if count <= 1:
-        return None
+    totals = observed.sum(axis=-1)
     distance = _distance(categories, totals, metric)
-    expected = (numpy.outer(totals, totals) - numpy.diag(totals)) / (count - 1)
-    below = float((expected * distance).sum())
-    return None if below <= 0 else 1 - float((observed * distance).sum()) / below
+    # The diagonal, where a rating would meet itself, has distance 0.
+    expected = (totals[..., :, None] * totals[..., None, :] * distance).sum(axis=(-2, -1))
+    return 1 - _over((observed * distance).sum(axis=(-2, -1)) * (totals.sum(axis=-1) - 1), expected)
 
 
 def _distance(categories: Array, totals: Array, metric: str) -> Array:
@@ -158,8 +147,8 @@ def _distance(categories: Array, totals: Array, metric: str) -> Array:
     if metric == "nominal":
         return numpy.ones((len(categories), len(categories))) - numpy.eye(len(categories))
     if metric == "ordinal":
-        middle = numpy.cumsum(totals) - totals / 2
-        ranks: Array = numpy.subtract.outer(middle, middle) ** 2
+        middle = numpy.cumsum(totals, axis=-1) - totals / 2
+        ranks: Array = (middle[..., :, None] - middle[..., None, :]) ** 2
         return ranks
     squares: Array = numpy.subtract.outer(categories, categories) ** 2
     if metric == "interval":
@@ -169,7 +158,14 @@ def _distance(categories: Array, totals: Array, metric: str) -> Array:
     return ratios
 
 
-def _corrected(observed: float | None, chance: float) -> float | None:
-    if observed is None or 1 - chance < 1e-12:
-        return None
-    return (observed - chance) / (1 - chance)
+def _corrected(observed: Array, chance: Array) -> Array:
+    return _over(observed - chance, 1 - chance, above=1e-12)
+
+
+def _over(above_line: Array, below_line: Array, above: float = 0.0) -> Array:
+    """A quotient, not a number where the divisor is not above a limit (or is not a number itself)."""
+    import numpy
+
+    top, bottom = numpy.broadcast_arrays(above_line, below_line)
+    quotient: Array = numpy.divide(top, bottom, out=numpy.full(top.shape, numpy.nan), where=bottom > above)
+    return quotient

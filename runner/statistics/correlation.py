@@ -1,4 +1,8 @@
-"""Rank correlations from a table of two raters' values, with weights, so that resampling needs no sorting."""
+"""Correlations from tables of two raters' values, for all resamples at once: resampling needs no sorting.
+
+Axes before the last two are resamples: each function returns one value a resample, not a number where a rater never
+varies.
+"""
 
 from __future__ import annotations
 
@@ -10,39 +14,52 @@ if TYPE_CHECKING:
     Array = numpy.ndarray[Any, Any]
 
 
-def pearson(table: Array, rows: Array, columns: Array) -> float | None:
-    """Pearson's correlation of values counted in a table; ``None`` where one rater never varies."""
-    import numpy
-
-    count = table.sum()
-    if count <= 1:
-        return None
-    across, down = table.sum(axis=1), table.sum(axis=0)
-    x, y = rows - (across @ rows) / count, columns - (down @ columns) / count
-    below = float(numpy.sqrt((across @ x**2) * (down @ y**2)))
-    return None if below <= 0 else float(x @ table @ y) / below
+def pearson(table: Array, rows: Array, columns: Array) -> Array:
+    """Pearson's correlation of values counted in a table."""
+    across, down = table.sum(axis=-1), table.sum(axis=-2)
+    x, y = _centred(rows, across), _centred(columns, down)
+    together = (x[..., None, :] @ table @ y[..., :, None])[..., 0, 0]
+    return _quotient(together, (across * x**2).sum(axis=-1) * (down * y**2).sum(axis=-1), across, down)
 
 
-def spearman(table: Array) -> float | None:
+def spearman(table: Array) -> Array:
     """Spearman's rank correlation: Pearson's of the mid-ranks."""
+    across, down = table.sum(axis=-1), table.sum(axis=-2)
+    return pearson(table, across.cumsum(axis=-1) - across / 2, down.cumsum(axis=-1) - down / 2)
+
+
+def kendall(table: Array) -> Array:
+    """Kendall's tau-b."""
     import numpy
 
-    across, down = table.sum(axis=1), table.sum(axis=0)
-    return pearson(table, numpy.cumsum(across) - across / 2, numpy.cumsum(down) - down / 2)
-
-
-def kendall(table: Array) -> float | None:
-    """Kendall's tau-b; ``None`` where one rater never varies."""
-    import numpy
-
-    count = float(table.sum())
+    *before, size, width = table.shape
     # Everything strictly below and right of each cell, and strictly below and left.
-    right = numpy.zeros((table.shape[0] + 1, table.shape[1] + 1))
-    right[:-1, :-1] = table[::-1, ::-1].cumsum(axis=0).cumsum(axis=1)[::-1, ::-1]
-    left = numpy.zeros((table.shape[0] + 1, table.shape[1] + 1))
-    left[:-1, 1:] = table[::-1].cumsum(axis=0).cumsum(axis=1)[::-1]
-    concordant = float((table * right[1:, 1:]).sum())
-    discordant = float((table * left[1:, :-1]).sum())
-    across, down = table.sum(axis=1), table.sum(axis=0)
-    below = float(numpy.sqrt((count**2 - (across**2).sum()) * (count**2 - (down**2).sum())))
-    return None if below <= 0 else 2 * (concordant - discordant) / below
+    right = numpy.zeros((*before, size + 1, width + 1))
+    right[..., :-1, :-1] = table[..., ::-1, ::-1].cumsum(axis=-2).cumsum(axis=-1)[..., ::-1, ::-1]
+    left = numpy.zeros((*before, size + 1, width + 1))
+    left[..., :-1, 1:] = table[..., ::-1, :].cumsum(axis=-2).cumsum(axis=-1)[..., ::-1, :]
+    concordant = (table * right[..., 1:, 1:]).sum(axis=(-2, -1))
+    discordant = (table * left[..., 1:, :-1]).sum(axis=(-2, -1))
+    across, down = table.sum(axis=-1), table.sum(axis=-2)
+    pairs = table.sum(axis=(-2, -1)) ** 2
+    below = (pairs - (across**2).sum(axis=-1)) * (pairs - (down**2).sum(axis=-1))
+    return _quotient(2 * (concordant - discordant), below, across, down)
+
+
+def _centred(values: Array, counts: Array) -> Array:
+    import numpy
+
+    mean = (counts * values).sum(axis=-1) / numpy.maximum(counts.sum(axis=-1), 1)
+    centred: Array = values - mean[..., None]
+    return centred
+
+
+def _quotient(above: Array, squared: Array, across: Array, down: Array) -> Array:
+    """Divided by a root. A rater varies who gave two values: a sum of squares may miss 0 by a rounding."""
+    import numpy
+
+    varied = ((across > 0).sum(axis=-1) > 1) & ((down > 0).sum(axis=-1) > 1) & (squared > 0)
+    quotient: Array = numpy.divide(
+        above, numpy.sqrt(numpy.maximum(squared, 0)), out=numpy.full(above.shape, numpy.nan), where=varied
+    )
+    return quotient

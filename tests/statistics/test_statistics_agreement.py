@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from runner.findings import Agreement
 from runner.statistics.agreement import agreement, confusion_of_counts
-from runner.statistics.coefficients import Items, krippendorff
+from runner.statistics.coefficients import WEIGHTS, Items, conger, gwet, krippendorff
+from runner.statistics.correlation import kendall, pearson, spearman
 from tests.fakes.shared_data import reference_values, rows, shared
 
 _ = None
@@ -249,3 +250,33 @@ def test_a_continuous_scale_gets_no_kappa_and_exact_correlations() -> None:
     interval = found.coefficients["spearman"].interval
     assert interval is not None
     assert value(found, "spearman") in interval
+
+
+def test_all_resamples_at_once_are_what_each_is_by_itself() -> None:
+    generator = numpy.random.default_rng(3)
+    ratings = generator.integers(1, 5, (30, 2)).astype(float)
+    items = Items(ratings)
+    drawn = generator.multinomial(30, numpy.full(30, 1 / 30), size=20).astype(float)
+    drawn[0] = ratings[:, 0] == 1  # one rater without variety
+    sums = items.sums(drawn @ items.rows)
+    for k, row in enumerate(drawn):
+        alone = items.sums(row @ items.rows)
+        place = WEIGHTS.index("quadratic")
+        for function in (gwet, conger):
+            together = function(sums, items.weights[place], place)[k]
+            assert together == pytest.approx(float(function(alone, items.weights[place], place)), nan_ok=True)
+        for metric in ("nominal", "ordinal", "interval"):
+            together = krippendorff(sums, items.categories, metric)[k]
+            assert together == pytest.approx(float(krippendorff(alone, items.categories, metric)), nan_ok=True)
+    tables = generator.integers(0, 4, (20, 4, 4)).astype(float)
+    tables[0, 1:] = 0
+    for measure in (spearman, kendall):
+        assert numpy.isnan(measure(tables)[0])
+        assert list(measure(tables)[1:]) == pytest.approx([float(measure(table)) for table in tables[1:]])
+
+
+def test_a_rater_who_never_varies_has_no_correlation_whatever_the_rounding() -> None:
+    table = numpy.zeros((3, 3))
+    table[1] = (3, 1, 3)
+    values = numpy.array([0.0, 0.1, 0.7])
+    assert numpy.isnan(pearson(table, values, values))
