@@ -175,13 +175,18 @@ def run_job(_: Any) -> int:
     from runner.config.composition import compose_batch
     from runner.config.environment import load_dotenv_file
     from runner.sweeps.launch import launch
+    from runner.sweeps.parents import inherited
 
     load_dotenv_file()
     hydra = HydraConfig.get()
     composed = compose_batch([list(hydra.overrides.task)], hydra_overrides=list(hydra.overrides.hydra))
     if composed.problems:
         raise ConfigurationError(composed.problems)
-    return int(launch(composed.jobs, output_dir=Path(hydra.runtime.output_dir)))
+    code = launch(composed.jobs, output_dir=Path(hydra.runtime.output_dir))
+    if code is ExitCode.INTERRUPTED and inherited() is not None:
+        # Hydra's own launchers would go on with the next job, which pays.
+        raise KeyboardInterrupt
+    return int(code)
 
 
 def _together(overrides: Sequence[str], group_choices: Mapping[str, str]) -> bool:

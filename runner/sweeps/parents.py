@@ -56,7 +56,7 @@ def parent_of(jobs: Sequence[Job]) -> Iterator[Parent]:
 
     from runner.sweeps.gating import Gating
     from runner.sweeps.identity import drop_duplicates, sweep_id
-    from runner.sweeps.launch import remembered, show
+    from runner.sweeps.launch import began, remembered, show
     from runner.sweeps.outcome import outcome_of, overall_status
     from runner.sweeps.repeats import repeated
     from runner.sweeps.report_file import FILE_NAME, report_html, write_report
@@ -80,12 +80,12 @@ def parent_of(jobs: Sequence[Job]) -> Iterator[Parent]:
         whole = True
     finally:
         del os.environ[VARIABLE]
-        runs = tuple(_stored(job, since=started_at) for job in distinct)
+        runs = tuple(_stored(job, since=started_at, whole=whole) for job in distinct)
         result = SweepResult(
             id=identity,
             name=distinct[0].config.name,
             runs=runs,
-            status=overall_status(runs, len(distinct)),
+            status=overall_status(runs, len(distinct)) if whole else RunStatus.INTERRUPTED,
             started_at=started_at,
             finished_at=now(),
             duplicates=duplicates,
@@ -101,7 +101,8 @@ def parent_of(jobs: Sequence[Job]) -> Iterator[Parent]:
             outcome = replace(outcome, notes=(problem,)) if problem else outcome
             outcome = replace(outcome, folders={job.key: parent.folder / str(job.number) for job in distinct})
         outcome = replace(outcome, tracked=(ended.parent, ended.store), repeats=repeated(home(), result, ended.store))
-        outcome = remembered(outcome)
+        if began(outcome):
+            outcome = remembered(outcome)
         if whole and not any(run.status is RunStatus.INTERRUPTED for run in runs):
             outcome = replace(gating, folder=parent.folder).judged(outcome)
         ended.finish(outcome, {} if isinstance(report, Path) and not report.is_file() else {FILE_NAME: report})
@@ -110,12 +111,13 @@ def parent_of(jobs: Sequence[Job]) -> Iterator[Parent]:
         show(outcome)
 
 
-def _stored(job: Job, *, since: str) -> RunResult:
+def _stored(job: Job, *, since: str, whole: bool) -> RunResult:
     """What the job left in the home, under the name it has in this sweep."""
     from runner.sweeps.stored import load_job
 
     try:
         found = load_job(home(), job.key, made=(since, ""))
     except ConfigurationError:
-        return RunResult(job.key, job.name, RunStatus.FAILED, "it left no results", {}, ())
+        missing = (RunStatus.FAILED, "it left no results") if whole else (RunStatus.INTERRUPTED, "it was not begun")
+        return RunResult(job.key, job.name, *missing, {}, ())
     return replace(found, name=job.name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sqlite3
@@ -15,7 +16,8 @@ import pytest
 from runner.cli import main
 from runner.errors import ExitCode
 from runner.sweeps.launch import NOTHING_KEPT
-from tests.sweeps.driving import CHECKOUT
+from tests.fakes.model_server import ModelServer
+from tests.sweeps.driving import CHECKOUT, start
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -71,3 +73,21 @@ def test_ctrl_c_before_the_first_question_leaves_no_empty_sweep_and_no_hint_that
     assert "compare" not in said
     assert "runner ui" not in said
     assert not list((home / "sweeps").glob("*.json"))
+
+
+def test_ctrl_c_under_hydras_own_launcher_does_not_go_on_with_the_next_job(home: Path) -> None:
+    with ModelServer(latency_s=0.3) as server:
+        jobs = ("-m", "launch=basic", "retriever.top_k=1,2,3", "questions.limit=8", "calls.concurrency=1")
+        process = start(server, *jobs)
+        deadline = time.monotonic() + 60
+        while server.count() < 6:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        said, _ = process.communicate(timeout=60)
+        assert server.count() <= 8
+    assert process.returncode == ExitCode.INTERRUPTED, said
+    assert "top_k=2: started" not in said
+    (path,) = (home / "sweeps").glob("*.json")
+    kept = json.loads(path.read_text(encoding="utf-8"))
+    assert (kept["status"], [job["status"] for job in kept["jobs"]]) == ("interrupted", ["interrupted"] * 3)
