@@ -21,6 +21,8 @@ _log = logging.getLogger(__name__)
 _SUFFIXES = {".csv": "csv", ".tsv": "csv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 _TRUE = frozenset({"true", "yes", "y", "1"})
 _FALSE = frozenset({"false", "no", "n", "0"})
+_RECORDED_GOLD = "document"
+"""What the shape of recorded answers calls the gold; a log of a service has none, and so may lack the column."""
 
 
 def load_questions(cfg: Questions, seed: int) -> tuple[Question, ...]:
@@ -79,10 +81,16 @@ def _missing_columns(rows: Sequence[Row], fields: QuestionFields, name: str) -> 
     default = QuestionFields()
     for key in ("id", "text", "reference", "gold", "evidence", "answerable", "answer", "contexts", "time"):
         column = getattr(fields, key)
-        needed = key == "text" or column != getattr(default, key)
-        if column is not None and needed and column.split(".")[0] not in present and column not in present:
+        if column is None or column.split(".")[0] in present or column in present:
+            continue
+        if key == "gold" and fields.answer is not None and column == _RECORDED_GOLD:
+            _log.warning(
+                "%s has no column %s: no question has gold documents, so retrieval is not measured.", name, column
+            )
+        elif key == "text" or column != getattr(default, key):
             what = f"has no column {column} (there are: {', '.join(sorted(present))})"
-            yield Problem(name, what, f"set questions.fields.{key} to the column that holds it")
+            without = "" if key == "text" else f", or questions.fields.{key}=null if there is none"
+            yield Problem(name, what, f"set questions.fields.{key} to the column that holds it{without}")
     for column in fields.metadata:
         if column not in present and column.split(".")[0] not in present:
             yield Problem(name, f"has no column {column}", "mend questions.fields.metadata")

@@ -53,6 +53,26 @@ def test_recorded_answers_and_contexts(home: Path) -> None:
     assert third.recorded is None
 
 
+def test_recorded_answers_without_a_column_of_gold_documents_are_read(
+    home: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    fields = QuestionFields(id=None, answer="answer_llm", reference="answer_orig", gold="document")
+    with caplog.at_level(logging.WARNING):
+        (only,) = load("answers.csv", "question,answer_llm,answer_orig\nWhen?,In May.,May.\n", fields=fields)
+    assert (only.gold, only.reference, only.recorded) == ((), "May.", RecordedAnswer("In May."))
+    assert [record.message for record in caplog.records] == [
+        "answers.csv has no column document: no question has gold documents, so retrieval is not measured."
+    ]
+
+
+@pytest.mark.parametrize("key", ["id", "reference", "gold", "evidence", "answerable", "answer", "contexts", "time"])
+def test_a_missing_column_is_refused_with_a_remedy_that_can_be_followed(home: Path, key: str) -> None:
+    (said,) = problems_of("q.csv", "question\nWhy?\n", fields=QuestionFields(**{key: "wanted"}))
+    assert said.startswith("q.csv: has no column wanted (there are: question)")
+    assert f"questions.fields.{key}=null if there is none" in said
+    assert load("q.csv", "question\nWhy?\n", fields=QuestionFields(**{key: None}))
+
+
 def test_ids_made_from_content_stay_when_rows_are_added_above(home: Path) -> None:
     before = load("q.csv", "question\nWhy?\nHow?\n")
     after = load("q.csv", "question\nNew?\nWhy?\nHow?\n")
