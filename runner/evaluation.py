@@ -249,12 +249,15 @@ def judge_status(records: Sequence[Record], asked: int) -> tuple[RunStatus, str]
         scores = [record.scores[name] for record in records if name in record.scores]
         failed = [score for score in scores if score.status is VerdictStatus.FAILED]
         if failed and not any(score.status is VerdictStatus.SCORED for score in scores):
-            return RunStatus.FAILED, f"judge {name} scored none of {len(scores)} ({_most(s.reason for s in failed)})"
+            return RunStatus.FAILED, f"judge {name} scored none of {len(scores)} ({_most_common(failed)})"
     failed_scores = sum(score.status is VerdictStatus.FAILED for record in records for score in record.scores.values())
     if failed_answers or failed_scores:
         return RunStatus.INCOMPLETE, f"{len(failed_answers)} answers and {failed_scores} verdicts failed"
     return RunStatus.COMPLETE, ""
 
 
-def _most(reasons: Iterable[str]) -> str:
-    return Counter(reasons).most_common(1)[0][0]
+def _most_common(failed: Sequence[Score]) -> str:
+    """The reason that most of them have, with what was said the first time."""
+    reason = Counter(score.reason for score in failed).most_common(1)[0][0]
+    detail = next(score.detail for score in failed if score.reason == reason)
+    return f"{reason}: {detail}" if detail else reason

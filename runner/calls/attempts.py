@@ -30,6 +30,9 @@ from runner.records import Reason
 _MOST_DROPPED = 6
 """So many parameters may be refused one after the other before the call counts as failed."""
 
+_RETRIES_OF_THE_ILLEGIBLE = 1
+"""An answer that is no JSON may have been paid for, and the next one will hardly be any better."""
+
 _EMBEDDED_CONCURRENCY = 1
 """An embedded server takes one request after the other; what waits should not use up its attempt's time."""
 
@@ -205,7 +208,10 @@ class Attempts:
         if outcome.kind is Kind.OK and attempt.status == Reason.TRUNCATED and not attempt.replayed:
             plan.doubled = True
             return 0.0
-        if outcome.kind is Kind.RETRY and plan.retried < self._rules.settings.retries:
+        retries_allowed = self._rules.settings.retries
+        if outcome.reason == Reason.MALFORMED:
+            retries_allowed = min(retries_allowed, _RETRIES_OF_THE_ILLEGIBLE)
+        if outcome.kind is Kind.RETRY and plan.retried < retries_allowed:
             plan.retried += 1
             return retries.backoff(plan.retried - 1, outcome, self._random)
         return None

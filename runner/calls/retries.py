@@ -59,6 +59,11 @@ def classify(
     if 200 <= status < 300:
         if not isinstance(told, Mapping):
             detail = f"the server answered {status} with something that is not JSON"
+            if body.lstrip()[:1] == b"<":
+                detail = (
+                    f"{base_url or 'the server'} answered {status} with a web page instead of JSON: check "
+                    "endpoint.base_url (it usually ends in /v1), and whether a proxy stands in between"
+                )
             return Outcome(Kind.RETRY, Reason.MALFORMED, detail, retry_after(headers), possibly_paid=True)
         inside = status_inside(told)
         if inside is None:

@@ -7,7 +7,6 @@ import contextlib
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from decimal import Decimal
 from pathlib import Path
 
 from runner.calls.prices import show as dollars
@@ -62,7 +61,7 @@ def run_jobs(jobs: Sequence[Job], *, output_dir: Path, quiet: bool = False) -> S
 
 def began(outcome: SweepOutcome) -> bool:
     """Whether anything is there to be kept or told: a finished question, a call."""
-    paid = outcome.possibly_paid or outcome.paid_late
+    paid = outcome.possibly_paid or outcome.paid_besides
     return bool(paid) or any(run.records or run.calls for run in outcome.result.runs)
 
 
@@ -124,14 +123,14 @@ def _sentences(outcome: SweepOutcome) -> list[str]:
         said.append(f"nothing is new: all of it was stored by sweep {first.id} ({first.started_at[:16]}); no call made")
     if outcome.gate is not None:
         said.append(outcome.gate.sentence)
-    if outcome.paid_late:
-        amount = dollars(outcome.paid_late)
-        said.append(f"paid as well: {amount}, for replies that came after the end; the next run has them")
     if outcome.possibly_paid:
         amount = dollars(outcome.possibly_paid)
         said.append(f"possibly paid as well: up to {amount}, for attempts that ended without a usage")
     if outcome.plan is not None:
         said.append(plan_against_actual(outcome))
+    if outcome.paid_besides:
+        amount = dollars(outcome.paid_besides)
+        said.append(f"of that, {amount} went to questions left unfinished; the next run has the replies")
     folders = list(outcome.folders.values())
     if folders:
         said.append(f"files: {folders[0] if len(folders) == 1 else folders[0].parent}")
@@ -148,7 +147,7 @@ def plan_against_actual(outcome: SweepOutcome) -> str:
     plan = outcome.plan
     assert plan is not None
     spent = [outcome.summaries[run.job_key].new_cost for run in outcome.result.runs]
-    actual = None if None in spent else sum((cost for cost in spent if cost is not None), Decimal(0))
+    actual = None if None in spent else sum((cost for cost in spent if cost is not None), outcome.paid_besides)
     if plan.cost is None:
         return f"planned: price unknown for {', '.join(plan.unknown_prices)}; spent {dollars(actual)}"
     low, expected, high = (dollars(amount) for amount in (plan.cost.low, plan.cost.expected, plan.cost.high))

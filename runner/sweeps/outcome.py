@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -13,6 +13,8 @@ from runner.sweeps.comparisons import sweep_comparisons
 from runner.sweeps.figures import summarised
 from runner.sweeps.keeping import KeptSweep
 from runner.sweeps.plan_totals import JobPlan
+
+_ROUNDING = Decimal("1e-12")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +31,8 @@ class SweepOutcome:
     notes: tuple[str, ...] = ()
     possibly_paid: Decimal = Decimal(0)
     """US dollars at most of attempts that ended without a usage (cut, timed out): on top of the new cost."""
-    paid_late: Decimal = Decimal(0)
-    """US dollars for replies that came when their run had ended, interrupted: in the ledger, and in no run's cost."""
+    paid_besides: Decimal = Decimal(0)
+    """US dollars for replies to questions that were left unfinished: in the ledger, and in no run's cost."""
     plan: JobPlan | None = None
     """What all jobs together were planned to ask for; ``None`` where no model is paid for."""
     comparisons: tuple[SweepComparison, ...] = ()
@@ -49,6 +51,13 @@ def outcome_of(result: SweepResult) -> SweepOutcome:
     """The outcome of a sweep whose runs are known from storage."""
     summaries = {run.job_key: summarised(run) for run in result.runs}
     return SweepOutcome(result, summaries, {}, comparisons=sweep_comparisons(result.runs))
+
+
+def paid_besides(paid: Decimal, runs: Iterable[RunResult]) -> Decimal:
+    """What was paid in all, less what the runs account for. US dollars, as far as prices are known."""
+    counted = sum((call.new_cost for run in runs for call in run.calls if call.new_cost is not None), Decimal(0))
+    # A batch of embeddings is shared among the texts in it, to the last decimal that there is.
+    return paid - counted if paid - counted > _ROUNDING else Decimal(0)
 
 
 def overall_status(runs: Sequence[RunResult], planned: int) -> RunStatus:

@@ -28,7 +28,7 @@ from runner.sweeps.gating import Gating
 from runner.sweeps.identity import drop_duplicates, duplicate_sentence, sweep_id
 from runner.sweeps.job_run import JobRun
 from runner.sweeps.keeping import KeptSweep
-from runner.sweeps.outcome import SweepOutcome, overall_status
+from runner.sweeps.outcome import SweepOutcome, overall_status, paid_besides
 from runner.sweeps.parents import inherited
 from runner.sweeps.parts import Data, Parts
 from runner.sweeps.plan import plan_sweep
@@ -81,7 +81,7 @@ class Sweep:
         self._notes: tuple[str, ...] = ()
         self._plan: JobPlan | None = None
         self._possibly_paid = Decimal(0)
-        self._paid_late = Decimal(0)
+        self._paid_besides = Decimal(0)
         self._comparisons: tuple[SweepComparison, ...] = ()
         self._started_at = now()
         self._inherited = inherited()
@@ -133,7 +133,6 @@ class Sweep:
             first.calls, first.budget, first.prices, home=self._home, metadata=first.metadata, sweep=shared
         )
         door: Door | None = None
-        counted = Decimal(0)
         try:
             async with opening as door:
                 parts = Parts(door, self._home, self._data)
@@ -142,13 +141,13 @@ class Sweep:
                 try:
                     await self._run_jobs(door, parts, tracked)
                 finally:
-                    counted = door.spent().new_cost
                     await asyncio.to_thread(self._finish, tracked)
         finally:
             # What was on the wire when the jobs ended has landed, or was given up, while the door closed.
             if door is not None:
                 last = door.spent()
-                self._possibly_paid, self._paid_late = last.possibly_paid, last.new_cost - counted
+                self._possibly_paid = last.possibly_paid
+                self._paid_besides = paid_besides(last.new_cost, self._results.values())
 
     async def _meanwhile(self, parts: Parts) -> None:
         """While the tracking store opens, which takes seconds: what costs nothing and is needed later."""
@@ -275,7 +274,7 @@ class Sweep:
             notes=self._notes,
             plan=self._plan,
             possibly_paid=self._possibly_paid,
-            paid_late=self._paid_late,
+            paid_besides=self._paid_besides,
             comparisons=self._comparisons,
             gate=self._gate,
             tracked=self._tracked,

@@ -235,6 +235,9 @@ def test_a_page_instead_of_json_is_tried_again_and_possibly_paid() -> None:
     for body in (b"<html>Bad gateway</html>", b'{"choices": [', b"", b"[1]", b"\xff\xfe"):
         outcome = classify(200, {}, body)
         assert (outcome.kind, outcome.reason, outcome.possibly_paid) == (Kind.RETRY, "malformed", True)
+    page = classify(200, {}, b"<html>Log in</html>", base_url="http://proxy.example")
+    assert "http://proxy.example answered 200 with a web page" in page.detail
+    assert "endpoint.base_url" in page.detail
 
 
 def test_an_error_inside_a_200() -> None:

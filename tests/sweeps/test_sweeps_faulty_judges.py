@@ -141,7 +141,7 @@ def test_one_that_refuses_has_no_mean_and_says_why(judged_by: Judged) -> None:
     seen = judged_by("refusal")
     assert seen.code == ExitCode.INCOMPLETE
     assert seen.result.status is RunStatus.FAILED
-    assert f"judge grounding scored none of {QUESTIONS} (refused)" in seen.report
+    assert f"judge grounding scored none of {QUESTIONS} (refused: " in seen.report
     assert f"none scored 0 of {QUESTIONS}" in seen.report
     assert {score.reason for score in seen.scores(VerdictStatus.FAILED)} == {Reason.REFUSED}
     assert "reference answer" in seen.not_noticed

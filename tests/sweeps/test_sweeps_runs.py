@@ -200,13 +200,30 @@ def test_replies_that_land_after_control_c_are_in_what_is_said_to_be_paid(home: 
         process.send_signal(signal.SIGINT)
         output, _ = process.communicate(timeout=30)
         assert process.returncode == ExitCode.INTERRUPTED, output
-        (late,) = re.findall(r"paid as well: \$([0-9.]+), for replies that came after the end", output)
+        (spent,) = re.findall(r"spent \$([0-9.]+)", output)
+        assert float(spent) == pytest.approx(float(money(server)), rel=0.02)
+        (besides,) = re.findall(r"of that, \$([0-9.]+) went to questions left unfinished", output)
         (statistics,) = statistics_files()
         counted = Decimal(str(statistics["run_info"]["usage"]["total_cost"]))
-        assert float(counted + Decimal(late)) == pytest.approx(float(money(server)), rel=0.02)
+        assert float(counted + Decimal(besides)) == pytest.approx(float(money(server)), rel=0.02)
         paid = server.count()
         assert run(server, "questions.limit=12", "calls.concurrency=4") == ExitCode.DONE
         assert server.count() == server.unique() > paid
+
+
+@pytest.mark.parametrize("kind", ["unauthorized", "insufficient_quota"])
+def test_a_launch_that_a_server_ends_half_way_says_all_that_it_paid(
+    kind: str, capsys: pytest.CaptureFixture[str], home: Path
+) -> None:
+    """Replies to questions that were given up stood in the ledger, and in no sum that anybody was shown."""
+    with ModelServer(latency_s=0.05) as server:
+        server.when(kind, model=JUDGE, contains="live on campus")
+        line = ["-m", "retriever.top_k=1,3", "questions=academic_faq", "calls.concurrency=4"]
+        assert run(server, *line) == ExitCode.INCOMPLETE
+        printed = re.sub(r"\s+", " ", capsys.readouterr().out)
+        (spent,) = re.findall(r"spent \$([0-9.]+)", printed)
+        assert float(spent) == pytest.approx(float(money(server)), rel=0.02)
+        assert "went to questions left unfinished" in printed
 
 
 def test_the_plan_makes_no_call_and_the_spend_lands_inside_its_range(
