@@ -359,3 +359,30 @@ def test_as_a_module_the_exit_code_reaches_the_shell(home: Path) -> None:
     assert done.returncode == 1
     assert done.stdout == ""
     assert done.stderr.startswith("1 problem, nothing was paid:\n")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "compare RUN --margin nan",
+        "compare RUN --margin inf",
+        "compare RUN --margin -1",
+        "compare RUN --examples -1",
+        "compare RUN --seed -1",
+        "label RUN --count 0",
+        "label RUN --count -1",
+        "label RUN --seed -1",
+        "calibrate RUN --labels FILE --seed -1",
+        "ledger prune --older-than -1",
+        "ledger prune --older-than nan",
+        "ledger prune --older-than 1e300",
+        "ui --port 0",
+        "ui --port 65536",
+    ],
+)
+def test_an_option_out_of_its_range_is_refused_in_a_sentence(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    *_, option, value = line.split()
+    assert main(line.split()) == ExitCode.BAD_CONFIGURATION
+    said = capsys.readouterr().err
+    assert f"argument {option}: '{value}' is not a " in said
+    assert "Traceback" not in said

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from runner.calls.prices import show
 from runner.calls.upkeep import LedgerReport, Spending, ledger_exists, ledger_report, prune
 from runner.config import paths
+from runner.config.numbers import real_number
 from runner.errors import ConfigurationError, ExitCode, Problem
 
 _RUNS_SHOWN = 20
@@ -32,7 +33,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("action", nargs="?", choices=["show", "prune"], default="show")
     parser.add_argument("--ledger", metavar="URL", help="as calls.ledger; without it the one in the home")
     only = parser.add_argument_group("prune takes away calls that fit all of these, and only with --yes")
-    only.add_argument("--older-than", metavar="DAYS", type=float)
+    only.add_argument("--older-than", metavar="DAYS", type=real_number(0, 36_500))
     only.add_argument("--run", metavar="KEY", help="the job's key")
     only.add_argument("--model", metavar="NAME")
     only.add_argument("--yes", action="store_true", help="really; without it prune only says what would go")

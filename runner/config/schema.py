@@ -14,6 +14,8 @@ from omegaconf import II, MISSING
 from pydantic import StringConstraints
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.\-]*$", max_length=100)]
+_DAY_S = 86_400
+"""A day in seconds. Operating systems take no timeout of any length."""
 
 
 def _choice(*words: str) -> StringConstraints:
@@ -162,7 +164,7 @@ class Generator:
     """For kind command: program and arguments, not a shell line. JSON on its standard input and output."""
     settings: dict[str, Any] = field(default_factory=dict)
     """For kinds callable, http and command: handed to the application as it is; sweep over what stands here."""
-    timeout_s: Annotated[float, Gt(0)] | None = None
+    timeout_s: Annotated[float, Gt(0), Le(_DAY_S)] | None = None
     """For kinds callable, http and command: seconds for one answer; None: calls.attempt_timeout_s."""
 
 
@@ -253,8 +255,8 @@ CAPABILITIES = ("temperature", "top_p", "seed", "logprobs", "schema", "max_token
 class Calls:
     concurrency: Annotated[int, Ge(1), Le(1000)] = 16
     """Calls in flight per (base URL, model) over the whole process."""
-    attempt_timeout_s: Annotated[float, Gt(0)] = 60.0
-    question_deadline_s: Annotated[float, Gt(0)] = 300.0
+    attempt_timeout_s: Annotated[float, Gt(0), Le(_DAY_S)] = 60.0
+    question_deadline_s: Annotated[float, Gt(0), Le(7 * _DAY_S)] = 300.0
     retries: Annotated[int, Ge(0), Le(20)] = 4
     """Further attempts after the first, for 429, 5xx, timeouts and cut connections."""
     retry_failed: bool = False
@@ -346,7 +348,8 @@ class Config:
     """One job. What the groups in ``conf/`` compose to."""
 
     name: str = "default"
-    seed: Annotated[int, Ge(0)] = 7
+    seed: Annotated[int, Ge(0), Le(2**63 - 1)] = 7
+    """Of every draw, and sent to models that take one; the limit is that of OpenAI's API."""
     stack_defaults: StackDefaults = field(default_factory=StackDefaults)
     endpoint: Endpoint = field(default_factory=Endpoint)
     """Where the models of stack=openai_compatible are served; its embedder, generator and judges refer to it."""

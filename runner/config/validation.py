@@ -12,6 +12,7 @@ from runner.config import rules
 from runner.config.environment import strings
 from runner.config.hydra_errors import with_origin
 from runner.config.jobs import Job
+from runner.config.numbers import not_finite
 from runner.config.problems import merged
 from runner.config.provenance import located
 from runner.config.references import REMEDY
@@ -42,13 +43,21 @@ def check(jobs: Sequence[Job]) -> list[Problem]:
 
 def _check_one(job: Job) -> list[Problem]:
     values = dataclasses.asdict(job.config)
-    problems = list(_out_of_range(values))
+    problems = list(wrong_values(values))
     wrong = {problem.where for problem in problems}
     problems.extend(p for p in rules.between_keys(job.config) if p.where not in wrong)
     problems.extend(rules.missing_files(job.config))
     problems.extend(in_values(values, job.origins))
     explained = [with_origin(problem, job.origins) for problem in _once(problems)]
     return located(explained, job.overrides, job.source, leave=job.origins)
+
+
+def wrong_values(values: dict[str, Any]) -> Iterator[Problem]:
+    """Values of a whole configuration that are not in their range, each by itself; nothing infinite is in any."""
+    infinite = list(not_finite(values))
+    yield from infinite
+    said = {problem.where for problem in infinite}
+    yield from (problem for problem in _out_of_range(values) if problem.where not in said)
 
 
 def _once(problems: Sequence[Problem]) -> list[Problem]:

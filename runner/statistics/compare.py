@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from runner.config.numbers import check_margin
 from runner.findings import Comparison, Measure
 from runner.records import RunResult
 from runner.statistics.clusters import BY_GOLD
@@ -73,8 +74,12 @@ def drafts_of(
 
 
 def margin_of(table: ScoreTable, measure: Measure, margin: float | None) -> float | None:
-    """The margin that was set, else 5 % of the scale's range; ``None`` where the scale is not known."""
+    """The margin that was set, else 5 % of the scale's range; ``None`` where the scale is not known.
+
+    Raises ConfigurationError where the one that was set is below 0 or not finite.
+    """
     if margin is not None:
+        check_margin(margin)
         return margin
     if measure == Measure.PASS_RATE:
         return MARGIN_SHARE

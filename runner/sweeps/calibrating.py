@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from runner.config import home
+from runner.config.numbers import check_seed, seed_number
 from runner.errors import ExitCode
 from runner.findings import BiasReadings, Calibration, Measure
 from runner.records import RunResult
@@ -64,6 +65,7 @@ def calibrate_stored(
     from runner.statistics import bias_readings, calibrate
     from runner.statistics.label_files import read_labels, scale_of
 
+    check_seed(seed)
     runs = loaded(runs)
     chosen = judge or judges_of(runs)[0]
     scale = scale_of(runs, chosen)
@@ -97,7 +99,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--judge", help="the judge (default: the first one)")
     parser.add_argument("--measure", choices=[one.value for one in Measure], default="mean")
     parser.add_argument("--cluster-by", default="gold", help="gold, question, or a metadata field of the questions")
-    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--seed", type=seed_number, default=7)
     parser.add_argument("--json", type=Path, help="write everything")
     parser.add_argument("--log", action="store_true", help="keep the result with the sweep's run in MLflow")
     return parser

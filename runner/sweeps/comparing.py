@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.config import home
+from runner.config.numbers import check_seed, real_number, seed_number, whole_number
 from runner.errors import ConfigurationError, ExitCode
 from runner.findings import Agreement, Measure, SweepComparison
 from runner.records import Record, RunResult
@@ -33,6 +34,7 @@ def compare_stored(
     """What ``runner.compare`` does; ``options`` are those of ``statistics.compare_sweep``."""
     from runner.statistics import compare_sweep
 
+    check_seed(options.get("seed", 0))
     found, named = with_baseline(loaded(runs, uri), baseline, uri)
     chosen = metric or judges_of(found)[0]
     return compare_sweep(at_equal_k(found, chosen), chosen, baseline=named, **options)
@@ -212,9 +214,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--measure", choices=[one.value for one in Measure], default="mean")
     parser.add_argument("--cluster-by", default="gold", help="gold, question, or a metadata field of the questions")
     parser.add_argument(
-        "--margin", type=float, help="differences up to this do not matter (default: 5 %% of the scale)"
+        "--margin", type=real_number(0), help="differences up to this do not matter (default: 5 %% of the scale)"
     )
-    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--seed", type=seed_number, default=7)
     parser.add_argument(
         "--confirm",
         type=float,
@@ -227,7 +229,9 @@ def _parser() -> argparse.ArgumentParser:
         "--rubric", nargs=2, metavar="RUBRIC", help="the two runs judged by these, such as topicality_v1"
     )
     parser.add_argument("--agreement", nargs="+", metavar="JUDGE", help="how far these judges agree on the answers")
-    parser.add_argument("--examples", type=int, default=EXAMPLES, help="questions to show where two runs differ most")
+    parser.add_argument(
+        "--examples", type=whole_number(0), default=EXAMPLES, help="questions to show where two runs differ most"
+    )
     parser.add_argument("--csv", type=Path, help="write every pair as a row")
     parser.add_argument("--json", type=Path, help="write everything")
     parser.add_argument("--log", action="store_true", help="keep the result with the sweep's run in MLflow")

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from runner.config.numbers import seed_number, whole_number
 from runner.errors import ConfigurationError, ExitCode
 from runner.report.text import plain
 from runner.statistics.label_files import SKIP, Scale, number_of, read_rows, rows_of, scale_of, write_rows
@@ -97,8 +98,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="runner label", description=__doc__)
     parser.add_argument("runs", nargs="+", metavar="RUN", help="job keys, run names or the id of a sweep")
     parser.add_argument("--judge", help="whose scale the labels are on (default: the first judge)")
-    parser.add_argument("--count", type=int, default=COUNT, help=f"answers to draw (default: {COUNT})")
-    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--count", type=whole_number(1), default=COUNT, help=f"answers to draw (default: {COUNT})")
+    parser.add_argument("--seed", type=seed_number, default=7)
     parser.add_argument(
         "--design", choices=[one.value for one in Design], help="draw single answers or whole questions"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from runner.config import home
 from runner.config.composition import compose
 from runner.config.gate_rules import problems_of
 from runner.config.schema import Gate
+from runner.config.validation import wrong_values
 from runner.errors import ConfigurationError, ExitCode
 from runner.findings import GateReport, GateWord
 from runner.records import RunResult, RunStatus
@@ -80,6 +81,9 @@ def _said(words: Sequence[str]) -> tuple[Gate, str | None]:
     if composed.problems:
         raise ConfigurationError(composed.problems)
     config = composed.jobs[0].config
+    wrong = [problem for problem in wrong_values(asdict(config)) if problem.where.startswith("gate.")]
+    if wrong:
+        raise ConfigurationError(wrong)
     return config.gate, config.tracking.uri
 
 

@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from runner.config.numbers import whole_number
 from runner.config.paths import home as configured_home
 from runner.errors import ExitCode
 from runner.tracking.environment import answers, set_switches
@@ -29,7 +30,9 @@ STOP_TIMEOUT_S = 5.0
 def main(argv: Sequence[str]) -> int:
     """Serve until Ctrl-C; returns the exit code. ``argv``: what follows the verb."""
     parser = argparse.ArgumentParser(prog="runner ui", description="Open the MLflow UI on the local store.")
-    parser.add_argument("--port", type=int, help=f"port on {HOST} (default: {DEFAULT_PORT}, or the next free one)")
+    parser.add_argument(
+        "--port", type=whole_number(1, 65_535), help=f"port on {HOST} (default: {DEFAULT_PORT}, or the next free one)"
+    )
     parser.add_argument("--no-browser", action="store_true", help="only print the address")
     try:
         given = parser.parse_args(list(argv))

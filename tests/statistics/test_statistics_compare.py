@@ -362,3 +362,10 @@ def test_swapping_the_runs_mirrors_everything(data: st.DataObject) -> None:
         assert forth.interval.low == pytest.approx(-back.interval.high, abs=1e-9)
         assert forth.difference is not None
         assert forth.interval.low - 1e-9 <= forth.difference <= forth.interval.high + 1e-9
+
+
+@pytest.mark.parametrize("margin", [float("nan"), float("inf"), -1.0])
+def test_a_margin_that_no_difference_can_be_held_to_is_refused(margin: float) -> None:
+    a = run_of("a", numpy.array([1.0, 2.0, 3.0]))
+    with pytest.raises(ConfigurationError, match="margin: must be a number from 0 on"):
+        compare_runs(a, a, "grounding", margin=margin)

@@ -72,6 +72,14 @@ def test_a_new_threshold_needs_no_new_calls(model_server: ModelServer, capsys: p
     assert "gate passed: 1 check" in said(capsys)
     assert main(["report", "night", "--gate", "gate.thresholds=[{metric: groundnig/mean, at_least: 1}]"]) == 1
     assert "did you mean grounding?" in said(capsys)
+    for word in (
+        "gate.baseline.margin=-1",
+        "gate.baseline.margin=nan",
+        "gate.minimum_scored_share=2",
+        ANY_COST % "nan",
+    ):
+        assert main(["report", "night", "--gate", word]) == ExitCode.BAD_CONFIGURATION
+        assert " must be " in said(capsys)
     assert model_server.count() == asked
 
 
