@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from runner.config.environment import strings
+from runner.config.secret_names import names_secret
 from runner.errors import Problem
 
 _SHAPES = re.compile(
@@ -19,12 +20,22 @@ _SHAPES = re.compile(
     r"|[Bb]earer\s+[A-Za-z0-9._\-]{12,}"
     r")"
 )
-_SECRET_KEY = re.compile(r"(^|[._])(api_?key|secret|password|passwd|access_token|auth_token)$", re.IGNORECASE)
 _USER_INFO = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.\-]*://)(?P<user>[^/@:\s]*):(?P<password>[^/@\s]+)@")
 _VARIABLE_NAME = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*$")
 _KEY_VARIABLE = re.compile(r"(API_?KEY|SECRET|PASSWORD|TOKEN)", re.IGNORECASE)
 _MAY_HOLD_PASSWORD = ("calls.ledger", "tracking.uri")
 _REMEDY = "set an environment variable (or a line in .env) and write its name as api_key_env"
+_REMEDY_BY_NAME = (
+    "set an environment variable (or a line in .env): api_key_env and generator.headers_env take its name, and an "
+    "application of yours reads it itself"
+)
+_OWN_FIELDS = ("knowledge_base.documents", "retriever.filter", "generator.headers_env")
+"""Below these the names are those of the user's documents, or of headers whose values are names of variables."""
+_INSIDE = re.compile(r"[{,]\s*['\"]?(?P<name>[^\s'\"{}\[\],:]+)['\"]?\s*:\s*(?P<value>'[^']*'|\"[^\"]*\"|[^,{}\[\]]*)")
+"""A pair of a mapping that stands on the command line."""
+_IN_ADDRESS = re.compile(r"(?P<before>[?&](?P<name>[^=&#\s?]+)=)(?P<value>[^&#\s]+)")
+_OPTION = re.compile(r"^--?(?P<name>[A-Za-z][A-Za-z0-9_.\-]*)(?:[=:](?P<value>.*))?$", re.DOTALL)
+_NO_SECRET = frozenset({"", "null", "none", "true", "false", "yes", "no", "on", "off", "***", "???"})
 
 
 def looks_secret(text: str) -> bool:
@@ -38,10 +49,11 @@ def in_overrides(overrides: Sequence[str]) -> list[Problem]:
     for override in overrides:
         key, _, value = override.partition("=")
         key = key.lstrip("+~-")
-        named = bool(_SECRET_KEY.search(key)) and value not in ("", "null") and "${oc.env:" not in value
-        if named or _is_key_value(key, value) or looks_secret(override):
+        named = _named(key, value) or _named_inside(key, value)
+        if named or _is_key_value(key, value) or _in_address(value) or looks_secret(override):
             where = key if not looks_secret(key) else "command line"
-            found.append(Problem(where, "the value looks like a secret and is not taken from here", _REMEDY))
+            remedy = _REMEDY_BY_NAME if named and not key.endswith("api_key") else _REMEDY
+            found.append(Problem(where, "the value looks like a secret and is not taken from here", remedy))
     return found
 
 
@@ -50,21 +62,95 @@ def in_values(values: Mapping[str, Any], decided_by_environment: Iterable[str] =
     known = {value for name, value in os.environ.items() if _KEY_VARIABLE.search(name) and _could_be_key(value)}
     from_environment = set(decided_by_environment)
     found = []
-    for key, text in strings(values):
+    for key, text in _leaves(values):
         if key.endswith("api_key_env"):
             if text and not _VARIABLE_NAME.match(text):
                 found.append(Problem(key, "must be the name of an environment variable, not a key", _REMEDY))
+        elif key.startswith("generator.headers_env."):
+            if not _is_variable(text):
+                found.append(Problem(key, "must be the name of an environment variable, not what it holds"))
         elif key in _MAY_HOLD_PASSWORD:
-            if _SHAPES.search(text) or (_USER_INFO.search(text) and key not in from_environment):
+            holds_password = _USER_INFO.search(text) or _in_address(text)
+            if _SHAPES.search(text) or (holds_password and key not in from_environment):
                 found.append(Problem(key, "holds a password", "write ${oc.env:NAME} and set that variable"))
+        elif _named(key, text) or _in_address(text):
+            found.append(Problem(key, "the value looks like a secret", _REMEDY_BY_NAME))
         elif looks_secret(text) or any(value in text for value in known):
             found.append(Problem(key, "the value looks like a secret", _REMEDY))
+    found.extend(_in_command(values))
     return found
+
+
+def _leaves(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Every text, and every whole number: a password may be one."""
+    yield from strings(values)
+    for key, number in _whole_numbers(values, ""):
+        yield key, str(number)
+
+
+def _whole_numbers(node: Any, prefix: str) -> Iterator[tuple[str, int]]:
+    if isinstance(node, Mapping):
+        for key, value in node.items():
+            yield from _whole_numbers(value, f"{prefix}.{key}" if prefix else str(key))
+    elif isinstance(node, list | tuple):
+        for place, value in enumerate(node):
+            yield from _whole_numbers(value, f"{prefix}[{place}]")
+    elif isinstance(node, int) and not isinstance(node, bool):
+        yield prefix, node
+
+
+def _named(key: str, value: str) -> bool:
+    """Whether the key's last part says that its value is a secret, and there is one.
+
+    What is an interpolation yet is judged when it is resolved.
+    """
+    if key.startswith(_OWN_FIELDS) or value.strip("'\" ").lower() in _NO_SECRET or "${" in value:
+        return False
+    name = re.sub(r"\[\d+\]$", "", key).rpartition(".")[2]
+    if value.strip().isdecimal() and name.lower().endswith("token"):
+        return False  # which one, or how many
+    return names_secret(name)
+
+
+def _named_inside(key: str, value: str) -> bool:
+    """The same for the pairs of a mapping, also in a list."""
+    if not value.lstrip().startswith(("{", "[")):
+        return False
+    return any(_named(f"{key}.{pair['name']}", pair["value"]) for pair in _INSIDE.finditer(value))
+
+
+def _masked_pair(match: re.Match[str]) -> str:
+    return f"{match['before']}***" if names_secret(match["name"]) else match[0]
+
+
+def _in_address(text: str) -> bool:
+    """``http://host/path?api_key=...``."""
+    if "://" not in text:
+        return False
+    return any(names_secret(pair["name"]) and "${" not in pair["value"] for pair in _IN_ADDRESS.finditer(text))
+
+
+def _in_command(values: Mapping[str, Any]) -> Iterator[Problem]:
+    """``[my_program, --token, hunter2]``: other users of the machine see it too."""
+    words = (values.get("generator") or {}).get("command") or []
+    for place, word in enumerate(words):
+        option = _OPTION.match(word)
+        if option is None or not names_secret(option["name"]):
+            continue
+        value = option["value"] if option["value"] is not None else next(iter(words[place + 1 :]), "")
+        if value.lower() not in _NO_SECRET and not value.startswith("-"):
+            yield Problem(f"generator.command[{place}]", "the value looks like a secret", _REMEDY_BY_NAME)
+
+
+def _is_variable(name: str) -> bool:
+    """A variable that is set, or that is called as variables are."""
+    return bool(_VARIABLE_NAME.match(name)) and (name in os.environ or name == name.upper())
 
 
 def masked(text: str) -> str:
     """The text with every password of a URL and everything key-shaped replaced by ``***``."""
     text = _USER_INFO.sub(lambda match: f"{match['scheme']}{match['user']}:***@", text)
+    text = _IN_ADDRESS.sub(_masked_pair, text)
     return _SHAPES.sub("***", text)
 
 
