@@ -11,6 +11,7 @@ from runner.calls.upkeep import LedgerReport, Spending, ledger_exists, ledger_re
 from runner.config import paths
 from runner.config.numbers import real_number
 from runner.errors import ConfigurationError, ExitCode, Problem
+from runner.text.terminal import plain
 
 _RUNS_SHOWN = 20
 
@@ -54,26 +55,32 @@ def _prune(given: argparse.Namespace) -> int:
     return ExitCode.DONE
 
 
+_COLUMNS = ("calls", "attempts", "failed", "tokens in", "tokens out", "cost", "possibly paid")
+
+
 def _print(report: LedgerReport) -> None:
     from rich.console import Console
-    from rich.table import Table
+    from rich.text import Text
+
+    from runner.text.tables import table_or_blocks
 
     console = Console()
+
+    def say(sentence: str) -> None:
+        console.print(Text(plain(sentence, single_line=True)))
+
     size = "" if report.size_bytes is None else f", {_bytes(report.size_bytes)}"
-    console.print(f"{report.place}: {report.calls} calls, {report.attempts} attempts{size}", highlight=False)
+    say(f"{report.place}: {report.calls} calls, {report.attempts} attempts{size}")
     if not report.attempts:
         return
-    console.print(f"from {report.oldest[:19]} to {report.newest[:19]} UTC", highlight=False)
+    say(f"from {report.oldest[:19]} to {report.newest[:19]} UTC")
     groups = (("model", report.by_model), ("stage", report.by_stage), ("run", report.by_run[:_RUNS_SHOWN]))
     for name, spendings in groups:
-        table = Table(name, title=f"by {name}", title_justify="left")
-        for column in ("calls", "attempts", "failed", "tokens in", "tokens out", "cost", "possibly paid"):
-            table.add_column(column, justify="right")
-        for spending in spendings:
-            table.add_row(*_cells(spending))
-        console.print(table)
+        console.print()
+        say(f"by {name}")
+        console.print(table_or_blocks((name, *_COLUMNS), [_cells(one) for one in spendings], console.width))
     if len(report.by_run) > _RUNS_SHOWN:
-        console.print(f"and {len(report.by_run) - _RUNS_SHOWN} earlier runs", highlight=False)
+        say(f"and {len(report.by_run) - _RUNS_SHOWN} earlier runs")
 
 
 def _cells(spending: Spending) -> list[str]:
@@ -81,12 +88,12 @@ def _cells(spending: Spending) -> list[str]:
     if spending.unpriced:
         cost = "unknown" if spending.cost == 0 else f"{cost} + {spending.unpriced} unknown"
     return [
-        spending.name or "(none)",
+        plain(spending.name, single_line=True) or "(none)",
         str(spending.calls),
         str(spending.attempts),
         str(spending.failed),
-        str(spending.usage.input_tokens),
-        str(spending.usage.output_tokens),
+        f"{spending.usage.input_tokens:,}",
+        f"{spending.usage.output_tokens:,}",
         cost,
         show(spending.possibly_paid) if spending.possibly_paid else "",
     ]

@@ -73,17 +73,23 @@ def main(argv: Sequence[str]) -> int:
 
 def _list(folder: Path) -> int:
     from rich.console import Console
-    from rich.table import Table
+
+    from runner.report.tables import table_or_blocks
+    from runner.report.text import plain
 
     sweeps = stored_sweeps(folder)
     console = Console()
     if not sweeps:
         console.print(f"no sweeps in {folder} yet", markup=False)
         return ExitCode.DONE
-    table = Table("sweep", "name", "started", "status", "jobs", box=None)
-    for sweep in sweeps[:SHOWN]:
-        table.add_row(sweep["id"], sweep["name"], sweep["started_at"][:19], sweep["status"], str(len(sweep["jobs"])))
-    console.print(table)
+    rows = [
+        [
+            plain(text, single_line=True)
+            for text in (one["id"], one["name"], one["started_at"][:19], one["status"], str(len(one["jobs"])))
+        ]
+        for one in sweeps[:SHOWN]
+    ]
+    console.print(table_or_blocks(("sweep", "name", "started", "status", "jobs"), rows, console.width, left=4))
     return ExitCode.DONE
 
 

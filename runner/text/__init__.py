@@ -1,4 +1,4 @@
-"""Looking at English text without a model: sentences, words, facts and refusals. Imports nothing of the project."""
+"""Text without a model: sentences, words, facts and refusals of English, and what a terminal shows. Imports no room."""
 
 from __future__ import annotations
 

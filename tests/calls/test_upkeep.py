@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from runner.calls import Door, calling
-from runner.calls.ledger_verb import main
-from runner.calls.upkeep import ledger_report, prune
+from runner.calls.ledger_verb import _cells, main
+from runner.calls.prices import show
+from runner.calls.upkeep import Spending, ledger_report, prune
 from runner.errors import ConfigurationError
+from runner.records import Usage
 from tests.calls.calls_helpers import KEY, MODEL, ask, endpoint, with_door
 from tests.fakes.model_server import ModelServer
 
@@ -92,3 +94,29 @@ def test_the_verb_shows_and_prunes_only_with_yes(
     assert ledger_report(None, home).calls == 2
     with pytest.raises(ConfigurationError, match="--older-than"):
         main(["prune", "--yes"])
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 160])
+def test_no_model_and_no_price_is_cut_in_a_narrow_terminal(
+    model_server: ModelServer,
+    home: Path,
+    columns: int,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """gpt-4o-mini could not be told from gpt-4o-mini-2024-07-18, and the cost read $0.0000…."""
+    fill(model_server, home)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert main([]) == 0
+    shown = capsys.readouterr().out
+    assert "…" not in shown
+    assert max(len(line) for line in shown.splitlines() if not line.startswith(str(home)[:8])) <= columns
+    for spending in ledger_report(None, home).by_model:
+        assert spending.name in shown
+        assert show(spending.cost) in shown
+        assert f"{spending.usage.input_tokens:,}" in shown
+
+
+def test_a_model_that_a_server_named_cannot_steer_the_terminal(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spending = Spending("\x1b[2Jmodel [red]", 1, 1, 0, Usage(1, 1), Decimal("0.1"), 0, Decimal(0))
+    assert _cells(spending)[0] == "␛[2Jmodel [red]"

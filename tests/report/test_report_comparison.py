@@ -110,3 +110,16 @@ def test_examples_show_both_answers_and_reasonings_and_no_escape() -> None:
 
 def test_nothing_common_shows_nothing() -> None:
     assert shown(render_examples(run_of("a", [None]), run_of("b", [5]), "grounding", 2)).strip() == ""
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 120, 140])
+def test_no_figure_of_a_comparison_is_cut(width: int) -> None:
+    """At 80 columns the header read "differen…" and Holm "0.03…"."""
+    scores = ([5, 4, 5, 3, 5, 4, 5, 3] * 2, [1, 2, 1, 3, 2, 1, 3, 2] * 2)
+    compared = [run_of(f"top_k={k} · gpt-4o-mini-2024", one) for k, one in enumerate(scores)]
+    found = compare_sweep(compared, "grounding", confirm=0.5)
+    assert found.confirmation is not None
+    assert found.confirmation.pairs
+    text = shown(render_comparison(found), width)
+    assert "…" not in text
+    assert max(map(len, text.splitlines())) <= width

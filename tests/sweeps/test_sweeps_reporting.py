@@ -13,7 +13,7 @@ import runner
 from runner.cli import main
 from runner.errors import ExitCode
 from runner.journal import load_record
-from runner.sweeps import report_file
+from runner.sweeps import report_file, reporting
 from runner.sweeps.report_file import commands
 from tests.fakes.model_server import ModelServer
 from tests.fakes.runs import make_run
@@ -171,3 +171,21 @@ def test_jobs_launched_one_by_one_leave_the_same_report_as_jobs_launched_togethe
     assert "Planned: " in one_by_one["money"]
     for name in set(together) - {"reproduce"}:
         assert one_by_one[name] == together[name]
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 160])
+def test_no_id_of_a_sweep_is_cut_in_a_narrow_terminal(
+    home: Path, columns: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "a sweep over retriever.top_k and the rubric's versions [v1]"
+    described = {"sweep_id": "20260101-abcdef", "name": name, "started_at": "2026-01-01T00:00:00.000000", "jobs": ["a"]}
+    monkeypatch.setattr(
+        reporting, "stored_sweeps", lambda _: [{"id": "20260101-abcdef", "status": "complete", **described}]
+    )
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert main(["report"]) == ExitCode.DONE
+    shown = capsys.readouterr().out
+    assert "…" not in shown
+    assert max(map(len, shown.splitlines())) <= columns
+    for text in ("20260101-abcdef", "2026-01-01T00:00:00", "complete", name):
+        assert "".join(text.split()) in "".join(shown.split())
