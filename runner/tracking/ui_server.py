@@ -61,9 +61,16 @@ def main() -> None:
     """``mlflow ui`` with these arguments, on the application above."""
     from mlflow import cli, server
 
-    # MLflow takes an application of one's own by the name of an entry point, which only installed packages have.
-    build = server._build_uvicorn_command
-    server._build_uvicorn_command = lambda *given, **named: [*build(*given, **named)[:-1], APPLICATION]
+    # MLflow takes an application of one's own by the name of an entry point, which only installed packages have. Where
+    # a later MLflow starts its server in another way, the page comes as MLflow makes it.
+    build = getattr(server, "_build_uvicorn_command", None)
+    if build is not None:
+
+        def with_our_application(*given: Any, **named: Any) -> list[str]:
+            command: list[str] = build(*given, **named)
+            return [*command[:-1], APPLICATION] if command[-1].endswith(":app") else command
+
+        server._build_uvicorn_command = with_our_application
     cli.cli(["ui", *sys.argv[1:]])
 
 
