@@ -400,10 +400,15 @@ class JudgeSummary:
     """Of the mean, clustered by gold document; ``None`` with fewer than two clusters."""
     pass_rate: float | None = None
     worst_case: float | None = None
-    """The mean if every failed score were the lowest of the scale; ``None`` where nothing failed."""
+    """The mean if every failed score or missing answer were the lowest of the scale; ``None`` where nothing failed."""
     best_case: float | None = None
     distribution: Mapping[str, int] = field(default_factory=dict)
     """Score (as shown) or label → count, lowest first."""
+    no_answer: int = 0
+    """Those among the failed where there was no answer to score."""
+    pass_worst_case: float | None = None
+    """The pass rate if no failed score passed; ``None`` where nothing failed."""
+    pass_best_case: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,8 @@ class Denominators:
     failed: int
     reasons: Mapping[str, int] = field(default_factory=dict)
     """Reason → count, for the failed and the not applicable."""
+    no_answer: int = 0
+    """Those among the failed where there was no answer to score; ``not_applicable`` holds none of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,12 @@ class Side:
     """Wilson, with the questions divided by the design effect of the clusters."""
     distribution: Mapping[str, int] = field(default_factory=dict)
     """Score → count, lowest first."""
+    worst_case: float | None = None
+    """The mean if every failed score and missing answer were the lowest; ``None`` where there is none, or no scale."""
+    best_case: float | None = None
+    pass_worst_case: float | None = None
+    """The pass rate in the same way; ``None`` where nothing failed."""
+    pass_best_case: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +101,18 @@ class PassRates:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The difference in the two worst cases about scores that failed."""
+    """The difference in the two worst cases about scores that failed and answers that are missing."""
 
     lowest: float
-    """Every failed score of A is the lowest of the scale, every failed one of B the highest."""
+    """Every failed score or missing answer of A is the lowest of the scale, every one of B the highest."""
     highest: float
     """The reverse."""
     word_lowest: Word
     word_highest: Word
+    lowest_error: float = 0.0
+    """Clustered standard error of ``lowest``."""
+    clusters: int = 0
+    """Clusters of the questions that both were asked and that apply to both."""
 
     @property
     def agree(self) -> bool:

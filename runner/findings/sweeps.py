@@ -20,16 +20,20 @@ class Standing:
     may_be_best: bool
     """Whether it belongs to the set that cannot be told from the best."""
     probability_best: float | None
-    """Share of resampled question sets in which it comes first."""
+    """Share of resampled question sets in which it comes first; where scores failed or answers are missing, the share
+    if its own were the lowest of the scale and those of all others the highest."""
     cost_per_answer: float | None
     """US dollars for retrieving and answering, as if nothing had been cached; judging is not in it."""
     cost_per_correct: float | None
-    """US dollars per answer that passes, over the questions whose verdict did not fail; ``None`` where a price is
-    unknown or nothing passes."""
+    """US dollars per answer that passes, over the questions whose verdict did not fail (a missing answer was paid for
+    and does not pass); ``None`` where a price is unknown or nothing passes."""
     cost_per_correct_interval: Interval | None
     """Fieller's, clustered; ``None`` where it has no upper end."""
     on_pareto_front: bool
-    """No other job is at least as good for at most the money (and better in one of the two)."""
+    """No other job is at least as good for at most the money (and better in one of the two); failed scores and missing
+    answers count as the lowest."""
+    probability_best_highest: float | None = None
+    """``probability_best`` in the opposite case; ``None`` where nothing failed and no answer is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +98,8 @@ class SweepComparison:
     keep in doubt.
     """
     complete_questions: int
-    """Questions that every job scored: the base of the set, the simultaneous intervals and the optimism."""
+    """Questions that every job scored: the base of the simultaneous intervals. The set and the optimism also rest on
+    those where a score failed or an answer is missing, counted as the lowest."""
     critical_value: float | None
     """Of the simultaneous intervals, on the scale of t."""
     optimism: Optimism | None
@@ -155,11 +160,17 @@ def _standing(standing: Standing) -> dict[str, Any]:
         "scored": standing.side.counts.scored,
         "not_applicable": standing.side.counts.not_applicable,
         "failed": standing.side.counts.failed,
+        "no_answer": standing.side.counts.no_answer,
         "mean": standing.side.mean,
         "standard_error": standing.side.standard_error,
         "pass_rate": standing.side.pass_rate,
+        "worst_case": standing.side.worst_case,
+        "best_case": standing.side.best_case,
+        "pass_worst_case": standing.side.pass_worst_case,
+        "pass_best_case": standing.side.pass_best_case,
         "may_be_best": standing.may_be_best,
         "probability_best": standing.probability_best,
+        "probability_best_highest": standing.probability_best_highest,
         "cost_per_answer": standing.cost_per_answer,
         "cost_per_correct": standing.cost_per_correct,
         "cost_per_correct_low": interval.low if interval else None,

@@ -8,7 +8,17 @@ from collections.abc import Iterator
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from runner.findings import Comparison, ConfirmationWord, Interval, Measure, PassRates, Standing, SweepComparison, Word
+from runner.findings import (
+    Comparison,
+    ConfirmationWord,
+    Interval,
+    Measure,
+    PassRates,
+    Side,
+    Standing,
+    SweepComparison,
+    Word,
+)
 from runner.report.tables import table_or_blocks
 from runner.report.text import plain, plus_minus
 
@@ -138,15 +148,29 @@ def _standing(one: Standing, measure: Measure) -> list[str]:
         if counts.failed
         else "",
         "none" if side.mean is None else f"{side.mean:.3f}{plus_minus(side.standard_error, 3)}",
-        "none" if side.pass_rate is None else f"{side.pass_rate:.1%} {_interval(side.pass_interval, 100, 1)}",
+        "none" if side.pass_rate is None else f"{side.pass_rate:.1%} {_passing(side)}",
         "yes" if one.may_be_best else "",
-        "" if one.probability_best is None else f"{one.probability_best:.2f}",
+        _chance(one),
         _money(one.cost_per_answer) if one.cost_per_answer else "",
         f"{_money(one.cost_per_correct)} {_interval(one.cost_per_correct_interval, 1, 6)}"
         if one.cost_per_answer
         else "",
         "front" if one.on_pareto_front and one.cost_per_answer else "",
     ]
+
+
+def _passing(side: Side) -> str:
+    """The interval, or the two extreme cases where scores failed: they are wider than what an interval says."""
+    if side.pass_worst_case is None or side.pass_best_case is None:
+        return _interval(side.pass_interval, 100, 1)
+    return f"of {side.counts.scored}; {side.pass_worst_case:.1%} to {side.pass_best_case:.1%} of all"
+
+
+def _chance(one: Standing) -> str:
+    if one.probability_best is None:
+        return ""
+    highest = one.probability_best_highest
+    return f"{one.probability_best:.2f}" + ("" if highest is None else f" to {highest:.2f}")
 
 
 _PAIR_HEADER = (

@@ -130,6 +130,8 @@ def _score(judge: JudgeSummary | None) -> str:
         return f"none scored {counts}"
     error = plus_minus(judge.standard_error, 2)
     passed = "" if judge.pass_rate is None else f"\n{judge.pass_rate:.0%} pass"
+    if passed and judge.pass_worst_case is not None and judge.pass_best_case is not None:
+        passed = f"\n{judge.pass_worst_case:.0%} to {judge.pass_best_case:.0%} pass"
     return f"{judge.mean:.2f}{error} {counts}{passed}"
 
 
@@ -157,7 +159,9 @@ def _missing(judge: JudgeSummary) -> str:
     reasons = ", ".join(f"{plain(reason, single_line=True)} {count}" for reason, count in judge.reasons.items())
     bounds = ""
     if judge.worst_case is not None and judge.best_case is not None:
-        bounds = f"; the mean lies between {judge.worst_case:.2f} and {judge.best_case:.2f} whatever the failed were"
-    parts = [f"{judge.failed} failed"] if judge.failed else []
+        bounds = f"; the mean lies between {judge.worst_case:.2f} and {judge.best_case:.2f} whatever those were"
+    failed = judge.failed - judge.no_answer
+    parts = [f"{judge.no_answer} without an answer"] if judge.no_answer else []
+    parts += [f"{failed} failed"] if failed else []
     parts += [f"{judge.not_applicable} not applicable"] if judge.not_applicable else []
     return f"{plain(judge.judge, single_line=True)}: {', '.join(parts)} ({reasons}){bounds}"

@@ -11,7 +11,7 @@ from typing import TextIO
 from rich.console import Group
 from rich.text import Text
 
-from runner.records import Record, RunResult, Score, VerdictStatus, total_money
+from runner.records import Reason, Record, RunResult, Score, VerdictStatus, total_money
 from runner.report.exports import FORMULA, SEPARATOR
 from runner.report.leaderboard import dollars
 from runner.report.text import plain, shorten
@@ -53,8 +53,13 @@ def counts(scores: Sequence[Score]) -> str:
         f"{word} {words[word]} ({words[word] / len(scored):.1%})" for word in sorted(words, key=lambda w: passing[w])
     ]
     text = f"{', '.join(parts) or 'none'} of {len(scored)} scored"
+    open_scores = [score for score in scores if score.status is not VerdictStatus.SCORED]
+    missing = sum(score.reason == Reason.NO_ANSWER for score in open_scores)
+    text += f"; {missing} without an answer" if missing else ""
     for status, called in ((VerdictStatus.FAILED, "failed"), (VerdictStatus.NOT_APPLICABLE, "not applicable")):
-        reasons = Counter(score.reason for score in scores if score.status is status)
+        reasons = Counter(
+            score.reason for score in open_scores if score.status is status and score.reason != Reason.NO_ANSWER
+        )
         if reasons:
             why = ", ".join(f"{reason} {count}" for reason, count in reasons.most_common())
             text += f"; {reasons.total()} {called} ({why})"

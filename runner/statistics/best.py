@@ -1,6 +1,6 @@
 """Who may be the best of many, how much picking the best flatters it, and intervals that hold all at once.
 
-All on the questions that every run scored, resampled by cluster with one seed.
+All on the same questions for every run, resampled by cluster with one seed.
 """
 
 from __future__ import annotations
@@ -64,6 +64,33 @@ def probability_best(found: Resampled) -> list[float]:
     """In which share of the resampled sets each run has the highest mean; ties are shared."""
     top = found.resampled == found.resampled.max(axis=1, keepdims=True)
     return [float(one) for one in (top / top.sum(axis=1, keepdims=True)).mean(axis=0)]
+
+
+def probability_bounds(lowest: Resampled, highest: Resampled) -> list[tuple[float, float]]:
+    """The same where scores are open: each run's own at their lowest with the others' at their highest, and reversed.
+
+    Both must come from the same draws.
+    """
+    return list(
+        zip(
+            _alone_against(lowest.resampled, highest.resampled),
+            _alone_against(highest.resampled, lowest.resampled),
+            strict=True,
+        )
+    )
+
+
+def _alone_against(own: Array, others: Array) -> list[float]:
+    import numpy
+
+    shares = []
+    for row in range(own.shape[1]):
+        rest = numpy.delete(others, row, axis=1)
+        top = rest.max(axis=1, initial=-numpy.inf)
+        level = 1 + (rest == own[:, [row]]).sum(axis=1)
+        share = numpy.where(own[:, row] > top, 1.0, numpy.where(own[:, row] == top, 1.0 / level, 0.0))
+        shares.append(float(share.mean()))
+    return shares
 
 
 def expected_drop(found: Resampled) -> float:

@@ -16,13 +16,14 @@ from runner.findings import Comparison, Confirmation, ConfirmationWord, Interval
 from runner.records import RunResult
 from runner.statistics.compare import drafts_of
 from runner.statistics.families import adjusted
+from runner.statistics.missing import Whole
 from runner.statistics.moments import moments
-from runner.statistics.pairs import measured
 from runner.statistics.power import ALPHA
 from runner.statistics.scores import ScoreTable, score_table
 from runner.statistics.sentences import change, interval_text, questions_of
-from runner.statistics.sides import sides
+from runner.statistics.sides import pass_interval
 from runner.statistics.signflip import RESAMPLES
+from runner.statistics.together import COUNTED_LOWEST
 from runner.statistics.verdicts import t_quantile
 
 LEAST_CLUSTERS = 2
@@ -49,6 +50,8 @@ class _Pick:
     tied: int
     questions: int
     clusters: int
+    open: bool
+    """Whether some of them failed, or have no answer."""
 
 
 def confirm(runs: Sequence[RunResult], share: float, settings: Settings) -> Confirmation:
@@ -87,17 +90,21 @@ def _part(runs: Sequence[RunResult], chosen: frozenset[str], inside: bool) -> li
 
 
 def _pick(table: ScoreTable, measure: Measure) -> _Pick | None:
-    """The run with the highest number on the questions that all scored; the first of several."""
+    """The run with the highest number on the questions that apply to all, what is open counted as the lowest; the
+    first of several."""
     import numpy
 
-    complete = numpy.logical_and.reduce(table.scored, axis=0)
-    clusters = int((numpy.add.reduceat(complete, table.starts, dtype=numpy.int64) > 0).sum())
-    if clusters < LEAST_CLUSTERS:
+    whole = Whole(table, measure)
+    complete, scored = whole.shared, numpy.logical_and.reduce(table.scored, axis=0)
+    clusters, scored_clusters = (
+        int((numpy.add.reduceat(mask, table.starts, dtype=numpy.int64) > 0).sum()) for mask in (complete, scored)
+    )
+    if scored_clusters < LEAST_CLUSTERS:
         return None
-    means = measured(table, measure)[:, complete].mean(axis=1)
+    means = whole.worst[:, complete].mean(axis=1)
     row = int(means.argmax())
     tied = int((means >= means[row] - 1e-12).sum())
-    return _Pick(row, float(means[row]), tied, int(complete.sum()), clusters)
+    return _Pick(row, float(means[row]), tied, int(complete.sum()), clusters, bool(whole.open[row, complete].any()))
 
 
 def _confirmed(table: ScoreTable, pick: _Pick, settings: Settings) -> Confirmation:
@@ -128,14 +135,15 @@ def _confirmed(table: ScoreTable, pick: _Pick, settings: Settings) -> Confirmati
 
 
 def _number(table: ScoreTable, row: int, measure: Measure) -> tuple[float | None, Interval | None, int, int]:
-    """The run's number on the confirming questions that it scored, with its interval."""
-    found = moments(measured(table, measure)[[row]], table.scored[[row]], table.starts)
+    """The run's number on the confirming questions that apply to it, with its interval; open ones as the lowest."""
+    whole = Whole(table, measure)
+    found = moments(whole.worst[[row]], whole.applies[[row]], table.starts)
     questions, clusters = int(found.count[0]), int(found.clusters[0])
     if questions == 0:
         return None, None, 0, 0
     value, error = float(found.mean[0]), float(found.error[0])
     if measure == Measure.PASS_RATE:
-        return value, sides(table)[row].pass_interval, questions, clusters
+        return value, pass_interval(table, row, whole.applies[row]), questions, clusters
     if clusters < LEAST_CLUSTERS or error == 0:
         return value, None, questions, clusters
     half = t_quantile(1 - ALPHA / 2, clusters - 1) * error
@@ -171,6 +179,8 @@ def _sentence(
         f"on the other {questions_of(questions, clusters, unit)}, which had no part in picking, it "
         f"has {_level(value, measure)}{doubt}, {change(value - pick.observed, measure)}"
     )
+    if pick.open or Whole(table, measure).open[pick.row].any():
+        second += COUNTED_LOWEST
     return f"{first}; {second}. {_outcome(name, pairs, word)}"
 
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from runner.findings import Interval
 from runner.statistics.power import ALPHA
 from runner.statistics.proportions import unseen_rate
-from runner.statistics.scores import FAILED, NOT_ASKED, ScoreTable
+from runner.statistics.scores import ScoreTable
+from runner.statistics.states import FAILED, NOT_ASKED
 from runner.statistics.verdicts import t_quantile
 
 if TYPE_CHECKING:
@@ -38,7 +39,8 @@ def _cost(table: ScoreTable, row: int) -> Cost:
     if not asked.any():
         return Cost(None, None, None)
     per_answer = float(table.cost[row][asked].mean())
-    # A verdict that failed says neither right nor wrong; an answer that declines was paid for and is not right.
+    # A verdict that failed says neither right nor wrong; an answer that declines, or never came, was paid for and is no
+    # right one.
     known = asked & (table.state[row] != FAILED)
     passed = (table.passed[row] & table.scored[row]).astype(float)
     correct = float(passed.sum())

@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from runner.findings import Bounds, Comparison, Interval, Measure, PassRates, Side, Word
-from runner.statistics.pairs import PairNumbers, pair_numbers
+from runner.statistics.missing import ends
+from runner.statistics.pairs import End, PairNumbers, pair_numbers
 from runner.statistics.power import ALPHA
 from runner.statistics.proportions import mcnemar, newcombe, tango, unseen_rate
 from runner.statistics.scores import RETRIEVAL_PREFIX, ScoreTable
-from runner.statistics.sentences import Subject, bounds_sentence, plural, verdict_sentence
+from runner.statistics.sentences import Subject, bounds_sentence, left_out_sentence, open_text, plural, verdict_sentence
 from runner.statistics.unvaried import Kind, Unvaried, unvaried
 from runner.statistics.verdicts import (
     Inference,
@@ -67,11 +68,13 @@ class Draft:
             word, blocked = Word.UNDECIDED, "the metric cannot rank lists of different length"
             notes.insert(0, unfair)
         needed = None
-        if word == Word.UNDECIDED and not unfair:
+        if bounds is not None and not unfair and {bounds.word_lowest, bounds.word_highest} != {word}:
+            # Nor would more questions decide an open verdict while half of the answers are missing.
+            what = open_text(numbers.left, numbers.open)
+            word, blocked = Word.UNDECIDED, f"{what} could turn it"
+            notes.insert(0, bounds_sentence(bounds, what, self.measure))
+        elif word == Word.UNDECIDED and not unfair:
             needed = questions_to_decide(found, self.margin, _correction(found.p, p_holm, family))
-        if bounds is not None and word != Word.UNDECIDED and {bounds.word_lowest, bounds.word_highest} != {word}:
-            word, blocked = Word.UNDECIDED, f"{plural(numbers.failed, 'failed score')} could turn it"
-            notes.insert(0, bounds_sentence(bounds, numbers.failed, self.measure))
         what = f"{self.table.metric} (pass rate)" if self.measure == Measure.PASS_RATE else self.table.metric
         asked = numbers.questions > 0
         inferred = numbers.clusters > 1
@@ -100,12 +103,8 @@ class Draft:
             bounds=bounds,
             verdict=word,
             questions_needed=needed,
-            sentence=verdict_sentence(
-                Subject(self.a.name, self.b.name, what, self.measure, self.table.unit, blocked),
-                found,
-                word,
-                self.margin,
-                needed,
+            sentence=self._sentence(
+                Subject(self.a.name, self.b.name, what, self.measure, self.table.unit, blocked), word, needed
             ),
             notes=tuple(notes),
             p_holm=p_holm,
@@ -113,6 +112,13 @@ class Draft:
             simultaneous=simultaneous,
             unit=self.table.unit,
         )
+
+    def _sentence(self, subject: Subject, word: Word, needed: int | None) -> str:
+        numbers = self.numbers
+        said = verdict_sentence(subject, self.found, word, self.margin, needed)
+        names, only = (self.a.name, self.b.name), (numbers.only_in_a, numbers.only_in_b)
+        left_out = left_out_sentence(numbers.left, numbers.questions, names, only, self.table.metric)
+        return f"{said} {left_out}".rstrip()
 
     def _bounds(self, p_holm: float | None) -> Bounds | None:
         numbers = self.numbers
@@ -122,11 +128,28 @@ class Draft:
         # A family corrects the bounds as much as it corrects the pair itself.
         factor = p_holm / max(self.found.p, 1e-300) if p_holm is not None and self.found.p is not None else 1.0
         words = []
-        for difference, error in (numbers.lowest, numbers.highest):
-            counts = numbers.bound_questions, numbers.bound_clusters
-            found = infer(*counts, difference, error, p_permutation=numbers.p_permutation, all_equal=all_equal)
+        for end in (numbers.lowest, numbers.highest):
+            found = _end_inference(numbers, end, self.measure, all_equal)
             words.append(decide(found, self.margin, None if found.p is None else min(1.0, found.p * factor)))
-        return Bounds(numbers.lowest[0], numbers.highest[0], words[0], words[1])
+        low, high = numbers.lowest, numbers.highest
+        return Bounds(low.difference, high.difference, words[0], words[1], low.error, numbers.bound_clusters)
+
+
+def _end_inference(
+    numbers: PairNumbers, end: End, measure: Measure, all_equal: Callable[[float, int], Unvaried]
+) -> Inference:
+    """The test of the pair itself, on one of the two extreme cases."""
+    questions, clusters = numbers.bound_questions, numbers.bound_clusters
+    # Of equal differences only two of all patterns of signs are as extreme.
+    flipped = min(1.0, 2.0 ** (1 - clusters))
+    found = infer(questions, clusters, end.difference, end.error, p_permutation=flipped, all_equal=all_equal)
+    if found.p is None or measure != Measure.PASS_RATE or clusters != questions:
+        return found
+    import numpy
+
+    only_a, only_b, count = (numpy.array([one], dtype=float) for one in (end.only_a, end.only_b, questions))
+    low, high = tango(only_a, only_b, count)
+    return replace(found, p=float(mcnemar(only_a, only_b)[0]), interval=Interval(float(low[0]), float(high[0])))
 
 
 def _correction(p: float | None, p_holm: float | None, family: int) -> float:
@@ -185,9 +208,8 @@ def possible(table: ScoreTable, measure: Measure, interval: Interval | None) -> 
 
 
 def _spread(table: ScoreTable, measure: Measure) -> float | None:
-    if measure == Measure.PASS_RATE:
-        return 1.0
-    return None if table.lowest is None or table.highest is None else table.highest - table.lowest
+    known = ends(table, measure)
+    return None if known is None else known[1] - known[0]
 
 
 def _same_run(table: ScoreTable, numbers: PairNumbers) -> bool:
@@ -254,15 +276,10 @@ def unfair_reason(table: ScoreTable, a: int, b: int) -> str:
 
 def _notes(table: ScoreTable, numbers: PairNumbers, found: Inference) -> list[str]:
     notes, unit = [], table.unit
-    if numbers.only_in_a or numbers.only_in_b:
+    if numbers.open and numbers.lowest is None:
         notes.append(
-            f"{plural(numbers.only_in_a, 'question')} only in the first run and {numbers.only_in_b} only in the second "
-            "are left out."
-        )
-    if numbers.failed and numbers.lowest is None:
-        notes.append(
-            f"{plural(numbers.failed, 'question')} failed in one of the runs and the ends of the scale are not known, "
-            "so no bounds can be given."
+            f"{plural(numbers.open, 'question')} failed or has no answer in one of the runs, and the ends of the scale "
+            "are not known, so no bounds can be given."
         )
     if found.unvaried is not None and not _same_run(table, numbers):
         unseen = unseen_rate(found.clusters)

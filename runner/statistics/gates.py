@@ -22,6 +22,7 @@ from runner.statistics.compare import compare_runs
 from runner.statistics.families import adjusted
 from runner.statistics.power import ALPHA
 from runner.statistics.sentences import plural
+from runner.statistics.summary import metric_name
 
 _PERCENTILE = re.compile(r"^latency/answer_p(\d{1,2}(?:\.\d+)?)_s$")
 
@@ -80,9 +81,26 @@ def _threshold(job: Judged, wanted: Threshold) -> GateCheck:
         if value < limit if word == "at least" else value > limit:
             sentence = f"{job.run.name}: {wanted.metric} is {_number(value)}, and {word} {limit:g} is asked for"
             return _check(job, gate, GateWord.FAILED, sentence, value=value, limit=limit)
+        worst = _worst(job, wanted.metric, word)
+        if worst is not None and (worst < limit if word == "at least" else worst > limit):
+            sentence = (
+                f"{job.run.name}: {wanted.metric} is {_number(value)}, but {_number(worst)} if failed scores and "
+                f"missing answers count against it, and {word} {limit:g} is asked for"
+            )
+            return _check(job, gate, GateWord.UNDECIDED, sentence, value=value, limit=limit)
     limit = wanted.at_least if wanted.at_least is not None else wanted.at_most
     sentence = f"{job.run.name}: {wanted.metric} is {_number(value)} ({asked})"
     return _check(job, gate, GateWord.PASSED, sentence, value=value, limit=limit)
+
+
+def _worst(job: Judged, metric: str, word: str) -> float | None:
+    """A judge's number in the worse of the two extreme cases about what failed; ``None`` where nothing did."""
+    for judge in job.summary.judges.values():
+        if metric == metric_name(judge.judge, "mean"):
+            return judge.worst_case if word == "at least" else judge.best_case
+        if metric == metric_name(judge.judge, "pass_rate"):
+            return judge.pass_worst_case if word == "at least" else judge.pass_best_case
+    return None
 
 
 def _why(job: Judged) -> str:
@@ -169,9 +187,11 @@ def _beside(pair: _Pair, baseline: RunResult, wanted: GateBaseline, p: float | N
             # Not the interval, which is about the mean of other questions: what passes here is the sign test.
             counted = f"{plural(found.questions, 'question')}, the same in each of {plural(found.clusters, 'document')}"
             seen = f"{difference:+.3g} against {baseline.name} ({counted})"
-        if bounds is None or bounds.lowest > -margin:
+        # As sure as of what was scored: a run that answers only what it knows has not shown that it is no worse.
+        if bounds is None or _one_sided_p(bounds.lowest, bounds.lowest_error, bounds.clusters, margin) < ALPHA:
             return _check(job, gate, GateWord.PASSED, f"{head} is {seen}", value=difference, limit=-margin)
-        seen += "; scores that failed may hide more"
+        hidden = "missing answers" if found.a.counts.no_answer or found.b.counts.no_answer else "scores that failed"
+        seen += f"; {hidden} may hide more"
     elif p is not None and p < ALPHA and difference < 0 and (bounds is None or bounds.highest < 0):
         sentence = f"{head} is worse than the baseline: {seen}, and the margin is {margin:g}"
         return _check(job, gate, GateWord.FAILED, sentence, value=difference, limit=-margin)
@@ -188,12 +208,17 @@ def _not_inferior_p(found: Comparison, margin: float) -> float:
     assert found.difference is not None
     if found.a.job_key == found.b.job_key and found.difference == 0:
         return 0.0
-    gap = found.difference + margin
-    if not found.standard_error:
-        return 0.5**found.clusters if gap > 0 else 1.0
+    return _one_sided_p(found.difference, found.standard_error or 0.0, found.clusters, margin)
+
+
+def _one_sided_p(difference: float, error: float, clusters: int, margin: float) -> float:
+    """The p of "lower by the margin or more" from a difference with its clustered standard error."""
+    gap = difference + margin
+    if not error:
+        return 0.5**clusters if gap > 0 else 1.0
     from scipy.special import stdtr
 
-    return float(stdtr(found.clusters - 1, -gap / found.standard_error))
+    return float(stdtr(clusters - 1, -gap / error))
 
 
 def _needed(found: Comparison, margin: float) -> str:

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from runner.findings import Measure
+from runner.statistics.missing import ends, measured
 from runner.statistics.moments import NEGLIGIBLE, Moments, cluster_totals, moments
-from runner.statistics.scores import FAILED, NOT_ASKED, SCORED, ScoreTable
+from runner.statistics.scores import ScoreTable
 from runner.statistics.signflip import sign_flip_rows
+from runner.statistics.states import FAILED, NO_ANSWER, NOT_APPLICABLE, NOT_ASKED, SCORED
 
 if TYPE_CHECKING:
     import numpy
@@ -19,6 +21,29 @@ if TYPE_CHECKING:
 BLOCK = 32
 """Pairs looked at together: bounds the memory (32 × 10,000 questions is 2.5 MB an array)."""
 PERMUTATION_BLOCK = 512
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """A pair in one of the two extreme cases about what is open."""
+
+    difference: float
+    error: float
+    only_a: int
+    """Passes of A alone, for pass rates."""
+    only_b: int
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Why questions that one of the two was asked are not among those compared."""
+
+    asked: int
+    no_answer: tuple[int, int]
+    """In A and in B; one question can be in both."""
+    failed: tuple[int, int]
+    not_applicable: int
+    """To A's answer or to B's."""
 
 
 @dataclass(frozen=True)
@@ -41,13 +66,14 @@ class PairNumbers:
     neither: int
     pass_difference: float
     pass_error: float
-    failed: int
-    """Questions that failed in A or in B (and apply in both)."""
-    lowest: tuple[float, float] | None
-    """Difference and error if failures count against A; ``None`` where nothing failed or the scale is unknown."""
-    highest: tuple[float, float] | None
+    open: int
+    """Questions that failed, or have no answer, in A or in B (and apply in both)."""
+    lowest: End | None
+    """If what is open counts against A; ``None`` where nothing is open or the scale is unknown."""
+    highest: End | None
     bound_clusters: int
     bound_questions: int
+    left: LeftOut
     only_in_a: int
     only_in_b: int
     alike: bool
@@ -62,13 +88,6 @@ def pair_numbers(
     for start in range(0, len(pairs), PERMUTATION_BLOCK):
         found += _big_block(table, pairs[start : start + PERMUTATION_BLOCK], measure, resamples, seed)
     return found
-
-
-def measured(table: ScoreTable, measure: Measure) -> Array:
-    """The numbers compared: scores, or passes as 0 and 1."""
-    import numpy
-
-    return table.passed.astype(numpy.float64) if measure == Measure.PASS_RATE else table.values
 
 
 def _big_block(
@@ -110,6 +129,7 @@ class _Block:
         self._passes(table, mask, count, measure)
         self.only_in_a = ((state_a != NOT_ASKED) & (state_b == NOT_ASKED)).sum(axis=1)
         self.only_in_b = ((state_b != NOT_ASKED) & (state_a == NOT_ASKED)).sum(axis=1)
+        self._left_out(state_a, state_b)
         self._bounds(table, values, state_a, state_b, measure)
 
     def _passes(self, table: ScoreTable, mask: Array, count: Array, measure: Measure) -> None:
@@ -123,26 +143,32 @@ class _Block:
         else:
             self.passes = moments(passed_a.astype(float) - passed_b.astype(float), mask, table.starts)
 
+    def _left_out(self, state_a: Array, state_b: Array) -> None:
+        both = (state_a != NOT_ASKED) & (state_b != NOT_ASKED)
+        self.asked = ((state_a != NOT_ASKED) | (state_b != NOT_ASKED)).sum(axis=1)
+        self.no_answer = [((state == NO_ANSWER) & both).sum(axis=1) for state in (state_a, state_b)]
+        self.failed = [((state == FAILED) & both).sum(axis=1) for state in (state_a, state_b)]
+        self.not_applicable = (((state_a == NOT_APPLICABLE) | (state_b == NOT_APPLICABLE)) & both).sum(axis=1)
+
     def _bounds(self, table: ScoreTable, values: Array, state_a: Array, state_b: Array, measure: Measure) -> None:
         import numpy
 
-        ends = (0.0, 1.0) if measure == Measure.PASS_RATE else (table.lowest, table.highest)
-        applies = (state_a != NOT_ASKED) & (state_b != NOT_ASKED)
-        open_a, open_b = state_a == FAILED, state_b == FAILED
-        could = numpy.isin(state_a, (SCORED, FAILED)) & numpy.isin(state_b, (SCORED, FAILED)) & applies
-        self.failed = ((open_a | open_b) & could).sum(axis=1)
-        self.low: Moments | None = None
-        self.high: Moments | None = None
-        if not self.failed.any() or ends[0] is None or ends[1] is None:
+        known = ends(table, measure)
+        open_a, open_b = state_a >= FAILED, state_b >= FAILED
+        could = ((state_a == SCORED) | open_a) & ((state_b == SCORED) | open_b)
+        self.open = ((open_a | open_b) & could).sum(axis=1)
+        self.low: _Ends | None = None
+        self.high: _Ends | None = None
+        if not self.open.any() or known is None:
             return
         a, b = values[self.a], values[self.b]
-        low = numpy.where(open_a, ends[0], a) - numpy.where(open_b, ends[1], b)
-        high = numpy.where(open_a, ends[1], a) - numpy.where(open_b, ends[0], b)
-        self.low, self.high = moments(low, could, table.starts), moments(high, could, table.starts)
+        low = numpy.where(open_a, known[0], a) - numpy.where(open_b, known[1], b)
+        high = numpy.where(open_a, known[1], a) - numpy.where(open_b, known[0], b)
+        self.low, self.high = _Ends(low, could, table.starts), _Ends(high, could, table.starts)
 
     def rows(self) -> Iterator[dict[str, Any]]:
         for k in range(len(self.a)):
-            bounded = self.low is not None and self.failed[k] > 0
+            bounded = self.low is not None and self.open[k] > 0
             yield {
                 "a": int(self.a[k]),
                 "b": int(self.b[k]),
@@ -158,16 +184,31 @@ class _Block:
                 "neither": int(self.neither[k]),
                 "pass_difference": float(self.passes.mean[k]),
                 "pass_error": float(self.passes.error[k]),
-                "failed": int(self.failed[k]),
-                "lowest": _bound(self.low, k) if bounded else None,
-                "highest": _bound(self.high, k) if bounded else None,
-                "bound_clusters": int(self.low.clusters[k]) if bounded and self.low is not None else 0,
-                "bound_questions": int(self.low.count[k]) if bounded and self.low is not None else 0,
+                "open": int(self.open[k]),
+                "lowest": self.low.end(k) if bounded and self.low is not None else None,
+                "highest": self.high.end(k) if bounded and self.high is not None else None,
+                "bound_clusters": int(self.low.found.clusters[k]) if bounded and self.low is not None else 0,
+                "bound_questions": int(self.low.found.count[k]) if bounded and self.low is not None else 0,
+                "left": self._left(k),
                 "only_in_a": int(self.only_in_a[k]),
                 "only_in_b": int(self.only_in_b[k]),
                 "alike": bool(self.alike[k]),
             }
 
+    def _left(self, row: int) -> LeftOut:
+        no_answer, failed = ((int(one[row]), int(other[row])) for one, other in (self.no_answer, self.failed))
+        return LeftOut(int(self.asked[row]), no_answer, failed, int(self.not_applicable[row]))
 
-def _bound(found: Moments | None, row: int) -> tuple[float, float] | None:
-    return None if found is None else (float(found.mean[row]), float(found.error[row]))
+
+class _Ends:
+    """One of the two extreme cases, of every pair of a block."""
+
+    def __init__(self, differences: Array, mask: Array, starts: Array) -> None:
+        self.found: Moments = moments(differences, mask, starts)
+        self._only_a = ((differences > 0) & mask).sum(axis=1)
+        self._only_b = ((differences < 0) & mask).sum(axis=1)
+
+    def end(self, row: int) -> End:
+        found = self.found
+        only = int(self._only_a[row]), int(self._only_b[row])
+        return End(float(found.mean[row]), float(found.error[row]), *only)

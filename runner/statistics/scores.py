@@ -1,7 +1,8 @@
 """Brings runs into one table, configurations × questions, from which everything else here is computed.
 
 Reads the runs one after the other and keeps a few bytes a question, so that a hundred runs of ten thousand questions
-can be streamed from disk. Failed, not applicable and not asked are states of their own, never a number.
+can be streamed from disk. Failed, without an answer, not applicable and not asked are states of their own, never a
+number.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from runner.errors import ConfigurationError
-from runner.records import Reason, Record, RunResult, Score, VerdictStatus
+from runner.records import Reason, Record, RunResult, Score
 from runner.statistics.clusters import BY_GOLD, BY_QUESTION, cluster_of
+from runner.statistics.states import FAILED, NOT_APPLICABLE, SCORED, state_of
 
 if TYPE_CHECKING:
     import numpy
 
-NOT_ASKED, SCORED, NOT_APPLICABLE, FAILED = 0, 1, 2, 3
 RETRIEVAL_PREFIX = "retrieval/"
 
 
@@ -58,6 +59,12 @@ class ScoreTable:
     @property
     def scored(self) -> numpy.ndarray[Any, Any]:
         mask: numpy.ndarray[Any, Any] = self.state == SCORED
+        return mask
+
+    @property
+    def open(self) -> numpy.ndarray[Any, Any]:
+        """Failed, or without an answer: could have been any value of the scale."""
+        mask: numpy.ndarray[Any, Any] = self.state >= FAILED
         return mask
 
     @property
@@ -138,7 +145,7 @@ class _Builder:
         score = record.scores.get(self.metric)
         if score is not None:
             self.found = True
-            return self._judged(score)
+            return self._judged(record, score)
         self.known.update(record.scores)
         self.known.update(RETRIEVAL_PREFIX + name for name in record.retrieval_metrics)
         name = self.metric.removeprefix(RETRIEVAL_PREFIX)
@@ -148,16 +155,16 @@ class _Builder:
             return SCORED, value, value >= 1.0, ""
         if self.metric.startswith(RETRIEVAL_PREFIX):
             return NOT_APPLICABLE, 0.0, False, _unmeasured(record, name)
-        return FAILED, 0.0, False, Reason.INTERRUPTED.value
+        return state_of(record, None), 0.0, False, Reason.INTERRUPTED.value
 
-    def _judged(self, score: Score) -> tuple[int, float, bool, str]:
+    def _judged(self, record: Record, score: Score) -> tuple[int, float, bool, str]:
         if self.ends is None and score.lowest is not None and score.highest is not None:
             self.ends = (score.lowest, score.highest)
-        if score.status == VerdictStatus.SCORED and score.value is not None:
+        state = state_of(record, score)
+        if state == SCORED and score.value is not None:
             if score.label is not None:
                 self.labels.setdefault(score.value, score.label)
             return SCORED, score.value, bool(score.passed), ""
-        state = NOT_APPLICABLE if score.status == VerdictStatus.NOT_APPLICABLE else FAILED
         return state, 0.0, False, score.reason
 
     def table(self, rows: Sequence[_Row]) -> ScoreTable:

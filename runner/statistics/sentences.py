@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from runner.findings import Bounds, Interval, Measure, Word
+from runner.statistics.pairs import LeftOut
 from runner.statistics.verdicts import Inference
 
 
@@ -64,12 +65,37 @@ def _same(subject: Subject, found: Inference) -> str:
     return "every question got the same score from both"
 
 
-def bounds_sentence(bounds: Bounds, failed: int, measure: Measure) -> str:
-    """Why failed scores keep a comparison undecided."""
+def bounds_sentence(bounds: Bounds, what: str, measure: Measure) -> str:
+    """Why failed scores or missing answers keep a comparison undecided."""
     return (
-        f"{plural(failed, 'failed score')} could turn the verdict: the difference is {change(bounds.lowest, measure)} "
+        f"{what} could turn the verdict: the difference is {change(bounds.lowest, measure)} "
         f"({bounds.word_lowest.value}) if they count against the first run and {change(bounds.highest, measure)} "
-        f"({bounds.word_highest.value}) if they count for it; repeat the failed ones."
+        f"({bounds.word_highest.value}) if they count for it; repeat what failed."
+    )
+
+
+def open_text(left: LeftOut, count: int) -> str:
+    """``4 failed scores``, ``2 missing answers`` or ``5 failed scores and missing answers``."""
+    if not any(left.no_answer):
+        return plural(count, "failed score")
+    if not any(left.failed):
+        return plural(count, "missing answer")
+    return f"{count:,} failed scores and missing answers"
+
+
+def left_out_sentence(left: LeftOut, compared: int, names: tuple[str, str], only: tuple[int, int], metric: str) -> str:
+    """How many of the questions are not in the comparison, and why; empty where all are."""
+    missing = left.asked - compared
+    if missing <= 0:
+        return ""
+    parts = []
+    for counts, what in ((left.no_answer, "without an answer"), (left.failed, "without a verdict")):
+        parts += [f"{count:,} {what} in {name}" for count, name in zip(counts, names, strict=True) if count]
+    parts += [f"{left.not_applicable:,} to which {metric} does not apply"] if left.not_applicable else []
+    parts += [f"{count:,} not asked in {name}" for count, name in zip(only, reversed(names), strict=True) if count]
+    return (
+        f"{missing:,} of {plural(left.asked, 'question')} {'was' if missing == 1 else 'were'} left out: "
+        f"{', '.join(parts)}."
     )
 
 

@@ -27,6 +27,7 @@ from runner.records import (
 )
 from runner.statistics.clusters import BY_GOLD, cluster_of, clustered_standard_error, mean
 from runner.statistics.spending import spending, unknown_prices
+from runner.statistics.states import FAILED, NO_ANSWER, NOT_APPLICABLE, state_of
 
 MOST_DISTINCT_VALUES = 20
 """A scale with more distinct scores than this is shown in ranges."""
@@ -65,30 +66,37 @@ def judge_names(records: Iterable[Record]) -> list[str]:
 
 
 def summarise_judge(judge: str, records: Sequence[Record]) -> JudgeSummary:
-    """One judge over all records: a record without a score of this judge counts as asked and failed (interrupted)."""
+    """One judge over all records: a record without a score of this judge counts as asked and failed (interrupted), and
+    so does one without an answer."""
     scores = [record.scores.get(judge) for record in records]
     scored = [(record, score) for record in records if is_scored(score := record.scores.get(judge))]
     values = [_value(score) for _, score in scored]
-    failed = sum(score is None or score.status == VerdictStatus.FAILED for score in scores)
+    states = [state_of(record, score) for record, score in zip(records, scores, strict=True)]
+    failed = sum(state >= FAILED for state in states)
+    passed = [float(bool(score.passed)) for _, score in scored]
     known = [score for score in scores if score is not None]
     reasons = Counter(
         Reason.INTERRUPTED.value if score is None else score.reason for score in scores if not is_scored(score)
     )
     worst, best = bounds(values, failed, *scale_ends(known))
+    pass_worst, pass_best = bounds(passed, failed, 0.0, 1.0)
     return JudgeSummary(
         judge=judge,
         rubric=known[0].rubric if known else "",
         asked=len(records),
         scored=len(values),
-        not_applicable=sum(score.status == VerdictStatus.NOT_APPLICABLE for score in known),
+        not_applicable=states.count(NOT_APPLICABLE),
         failed=failed,
         reasons=dict(reasons.most_common()),
         mean=mean(values) if values else None,
         standard_error=clustered_standard_error(values, [cluster_of(record.question, BY_GOLD) for record, _ in scored]),
-        pass_rate=mean([float(bool(score.passed)) for _, score in scored]) if scored else None,
+        pass_rate=mean(passed) if scored else None,
         worst_case=worst,
         best_case=best,
         distribution=_distribution([score for _, score in scored]),
+        no_answer=states.count(NO_ANSWER),
+        pass_worst_case=pass_worst,
+        pass_best_case=pass_best,
     )
 
 
@@ -197,6 +205,8 @@ def _judge_numbers(judge: JudgeSummary) -> Mapping[str, float | None]:
         "not_applicable": judge.not_applicable,
         "worst_case": judge.worst_case,
         "best_case": judge.best_case,
+        "pass_rate_worst_case": judge.pass_worst_case,
+        "pass_rate_best_case": judge.pass_best_case,
     }
 
 

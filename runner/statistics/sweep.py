@@ -4,19 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
 
 from runner.errors import ConfigurationError
-from runner.findings import Comparison, Interval, Measure, Optimism, Side, Standing, SweepComparison, Word
+from runner.findings import Comparison, Interval, Measure, Side, Standing, SweepComparison, Word
 from runner.records import RunResult
-from runner.statistics.best import (
-    Resampled,
-    confidence_set,
-    critical_value,
-    expected_drop,
-    probability_best,
-    resample,
-)
+from runner.statistics.best import probability_best, probability_bounds
 from runner.statistics.clusters import BY_GOLD
 from runner.statistics.compare import DEFAULT_SEED, drafts_of
 from runner.statistics.confirming import Settings
@@ -24,22 +16,14 @@ from runner.statistics.confirming import confirm as confirm_best
 from runner.statistics.costs import costs, pareto_front
 from runner.statistics.drafts import Draft, possible
 from runner.statistics.families import adjusted
-from runner.statistics.pairs import measured
 from runner.statistics.scores import ScoreTable, score_table
 from runner.statistics.sentences import plural
 from runner.statistics.sides import sides
 from runner.statistics.signflip import RESAMPLES, RESAMPLES_IN_SWEEP
-
-if TYPE_CHECKING:
-    import numpy
-
-    Array = numpy.ndarray[Any, Any]
+from runner.statistics.together import Together
 
 FEW_PAIRS = 30
 """Up to this many pairs each gets the full number of permutations."""
-SMALLEST_SHOWN = 0.0005
-"""What rounds to 0 in three decimals is not said to be expected."""
-TIE = 1e-12
 
 
 def compare_sweep(
@@ -81,7 +65,7 @@ def compare_sweep(
     place = None if baseline is None else pairs[0][1]
     resamples = RESAMPLES if len(pairs) <= FEW_PAIRS else RESAMPLES_IN_SWEEP
     drafts = drafts_of(table, pairs, chosen, margin=margin, resamples=resamples, seed=seed)
-    whole = _Whole(table, chosen, pairs, seed)
+    whole = Together(table, chosen, pairs, seed)
     comparisons = _finish(drafts, whole.critical)
     whole.agree_with(comparisons)
     shown = sides(table)
@@ -95,7 +79,7 @@ def compare_sweep(
         pairs=comparisons,
         best=None if best is None else table.names[best],
         indistinguishable=tuple(table.names[row] for row in whole.may_be_best),
-        complete_questions=whole.questions,
+        complete_questions=whole.scored,
         critical_value=whole.critical,
         optimism=whole.optimism(),
         sentences=tuple(_sentences(table, whole, comparisons, standings)),
@@ -121,80 +105,6 @@ def _family(table: ScoreTable, baseline: str | None) -> list[tuple[int, int]]:
     return [(k, places[0]) for k in range(count) if k != places[0]]
 
 
-class _Whole:
-    """What is said about all runs together, on the questions that all of them scored."""
-
-    def __init__(self, table: ScoreTable, measure: Measure, pairs: Sequence[tuple[int, int]], seed: int) -> None:
-        import numpy
-
-        self._table = table
-        complete: Array = numpy.logical_and.reduce(table.scored, axis=0)
-        self.questions = int(complete.sum())
-        first = numpy.zeros(len(complete), dtype=numpy.int64)
-        first[table.starts] = 1
-        cluster = numpy.cumsum(first)[complete]
-        starts = numpy.flatnonzero(numpy.diff(cluster, prepend=0))
-        self.clusters = len(starts)
-        self.found: Resampled | None = None
-        self.critical: float | None = None
-        self.best: int | None = None
-        self.may_be_best: list[int] = []
-        if self.clusters < 2:
-            return
-        values = measured(table, measure)[:, complete]
-        self.found = resample(values, starts, seed)
-        self.critical = critical_value(values, starts, pairs, seed)
-        self.may_be_best = confidence_set(self.found)
-        self.best = self.may_be_best[0]
-
-    def agree_with(self, comparisons: Sequence[Comparison]) -> None:
-        """Bring the set into line with the verdicts against the best: the two must not contradict each other.
-
-        Who is worse leaves it; who is in doubt only because scores failed, or because few clusters all came out alike,
-        comes back, at the end.
-        """
-        if self.best is None:
-            return
-        names, best = self._table.names, self._table.names[self.best]
-        against = {
-            pair.a.name if pair.b.name == best else pair.b.name: pair for pair in comparisons if best in _names(pair)
-        }
-        beaten = {name for name, pair in against.items() if pair.verdict in (Word.BETTER, Word.WORSE)}
-        doubtful = {
-            name
-            for name, pair in against.items()
-            if name not in beaten and ((pair.bounds and not pair.bounds.agree) or not pair.standard_error)
-        }
-        kept = [row for row in self.may_be_best if names[row] not in beaten]
-        self.may_be_best = kept + [row for row in range(len(names)) if names[row] in doubtful and row not in kept]
-
-    def optimism(self) -> Optimism | None:
-        """``None`` too where all runs are level: then nothing was picked."""
-        if self.found is None or self.best is None or len(self.highest) == len(self._table.names):
-            return None
-        name, observed = self._table.names[self.best], float(self.found.means[self.best])
-        drop = max(0.0, expected_drop(self.found))
-        count = len(self._table.names)
-        who = f"{name} is" if len(self.highest) == 1 else f"{', '.join(self.highest)} share"
-        end = f"; picking the highest flatters it: on new questions expect about {drop:.3f} less."
-        if drop < SMALLEST_SHOWN:
-            end = "; picking the highest flatters it by less than 0.001 here."
-        sentence = f"{who} the highest of {count} with {observed:.3f}{end}"
-        return Optimism(name, observed, drop, sentence)
-
-    @property
-    def highest(self) -> list[str]:
-        """Who has the highest number, or shares it."""
-        if self.found is None:
-            return []
-        means = self.found.means
-        return [self._table.names[row] for row in range(len(means)) if means[row] >= means.max() - TIE]
-
-
-def _names(pair: Comparison) -> tuple[str, str]:
-    return pair.a.name, pair.b.name
-
-
 def _finish(drafts: Sequence[Draft], critical: float | None) -> tuple[Comparison, ...]:
     p_values = [draft.found.p for draft in drafts]
     holm, bh = adjusted(p_values, "holm"), adjusted(p_values, "bh")
@@ -214,16 +124,17 @@ def _simultaneous(draft: Draft, critical: float | None) -> Interval | None:
     return possible(draft.table, draft.measure, widest)
 
 
-def _standings(table: ScoreTable, measure: Measure, shown: Sequence[Side], whole: _Whole) -> tuple[Standing, ...]:
+def _standings(table: ScoreTable, measure: Measure, shown: Sequence[Side], whole: Together) -> tuple[Standing, ...]:
     money = costs(table)
-    chances = probability_best(whole.found) if whole.found is not None else None
-    scores = [side.pass_rate if measure == Measure.PASS_RATE else side.mean for side in shown]
+    chances = _chances(whole)
+    scores = [_lowest(side, measure) for side in shown]
     front = pareto_front(scores, [one.per_answer for one in money])
     return tuple(
         Standing(
             side=side,
             may_be_best=row in whole.may_be_best,
-            probability_best=None if chances is None else chances[row],
+            probability_best=None if chances is None else chances[row][0],
+            probability_best_highest=None if chances is None else chances[row][1],
             cost_per_answer=money[row].per_answer,
             cost_per_correct=money[row].per_correct,
             cost_per_correct_interval=money[row].interval,
@@ -233,13 +144,29 @@ def _standings(table: ScoreTable, measure: Measure, shown: Sequence[Side], whole
     )
 
 
+def _chances(whole: Together) -> Sequence[tuple[float, float | None]] | None:
+    if whole.found is None:
+        return None
+    if whole.flattered is None:
+        return [(one, None) for one in probability_best(whole.found)]
+    return probability_bounds(whole.found, whole.flattered)
+
+
+def _lowest(side: Side, measure: Measure) -> float | None:
+    """The run's number with what failed or has no answer counted as the lowest, where there is any."""
+    worst, plain = side.worst_case, side.mean
+    if measure == Measure.PASS_RATE:
+        worst, plain = side.pass_worst_case, side.pass_rate
+    return plain if worst is None else worst
+
+
 def _sentences(
-    table: ScoreTable, whole: _Whole, comparisons: Sequence[Comparison], standings: Sequence[Standing]
+    table: ScoreTable, whole: Together, comparisons: Sequence[Comparison], standings: Sequence[Standing]
 ) -> list[str]:
     found = []
     if whole.best is None:
         found.append(
-            f"Nothing can be said about the best on {table.metric}: {plural(whole.questions, 'question')} of "
+            f"Nothing can be said about the best on {table.metric}: {plural(whole.scored, 'question')} of "
             f"{plural(whole.clusters, table.unit)} scored in every run, and at least two {table.unit}s are needed."
         )
     else:
@@ -249,11 +176,14 @@ def _sentences(
             found.append(optimism.sentence)
         elif len(whole.highest) == len(table.names) > 2:
             found.append(f"All {len(table.names)} are level on the questions that every run scored: none to pick.")
-    if whole.questions < len(table.questions):
-        found.append(
-            f"{plural(whole.questions, 'question')} of {len(table.questions)} were scored in every run; the set of the "
-            "best and the simultaneous intervals rest on those."
-        )
+    if whole.scored < len(table.questions):
+        rest = "the set of the best and the simultaneous intervals rest on those."
+        if whole.open:
+            rest = (
+                f"the simultaneous intervals rest on those, the set of the best on "
+                f"{plural(whole.questions, 'question')} with failed scores and missing answers as the lowest."
+            )
+        found.append(f"{plural(whole.scored, 'question')} of {len(table.questions)} were scored in every run; {rest}")
     decided = [pair for pair in comparisons if pair.verdict in (Word.BETTER, Word.WORSE)]
     exploring = [pair for pair in comparisons if pair.p_bh is not None and pair.p_bh < 0.05]
     found.append(
@@ -267,7 +197,7 @@ def _sentences(
     return found
 
 
-def _best_sentence(table: ScoreTable, whole: _Whole) -> str:
+def _best_sentence(table: ScoreTable, whole: Together) -> str:
     names = [table.names[row] for row in whole.may_be_best]
     if len(names) == 1:
         return f"{names[0]} is the best on {table.metric}: every other run is told from it."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runner.findings import Comparison, Measure, Standing, SweepComparison, Word
+from runner.findings import Comparison, Measure, Side, Standing, SweepComparison, Word
 from runner.report.html.figures import counted, interval, number, percent, probability, reasons, usd
 from runner.report.html.given import ReportInput
 from runner.report.html.parts import Cell, Section, Table, table
@@ -87,9 +87,9 @@ def _standing(one: Standing) -> list[Cell | str]:
         str(counts.failed or ""),
         reasons(counts.reasons),
         "none" if side.mean is None else f"{side.mean:.3f}{error}",
-        Cell(percent(side.pass_rate), note=interval(side.pass_interval, 100, 1)),
+        Cell(percent(side.pass_rate), note=_passing(side)),
         "yes" if one.may_be_best else "",
-        number(one.probability_best, 2),
+        _chance(one),
         usd(one.cost_per_answer),
         Cell(
             usd(one.cost_per_correct),
@@ -97,6 +97,18 @@ def _standing(one: Standing) -> list[Cell | str]:
         ),
         "yes" if one.on_pareto_front and one.cost_per_answer else "",
     ]
+
+
+def _passing(side: Side) -> str:
+    if side.pass_worst_case is None or side.pass_best_case is None:
+        return interval(side.pass_interval, 100, 1)
+    return f"{percent(side.pass_worst_case)} to {percent(side.pass_best_case)} with what failed"
+
+
+def _chance(one: Standing) -> str:
+    if one.probability_best_highest is None:
+        return number(one.probability_best, 2)
+    return f"{number(one.probability_best, 2)} to {number(one.probability_best_highest, 2)}"
 
 
 def _pair(pair: Comparison) -> list[Cell | str]:

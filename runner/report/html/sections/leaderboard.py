@@ -63,6 +63,8 @@ def _score(judge: JudgeSummary | None, scale: tuple[float, float] | None) -> Cel
         return Cell("none scored", note=counts, tone="warn")
     error = plus_minus(judge.standard_error, 2)
     passed = "" if judge.pass_rate is None else f"{percent(judge.pass_rate)} pass, "
+    if judge.pass_worst_case is not None and judge.pass_best_case is not None:
+        passed = f"{percent(judge.pass_worst_case)} to {percent(judge.pass_best_case)} pass, "
     return Cell(f"{judge.mean:.2f}{error}", note=passed + counts, range=placed(judge.mean, judge.standard_error, scale))
 
 
