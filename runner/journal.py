@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from runner.errors import StorageError
 from runner.records import AnswerStatus, Call, Reason, Record, Score, VerdictStatus
+from runner.text import without_surrogates_within
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -35,8 +36,15 @@ def _adapter() -> TypeAdapter[Record]:
 
 
 def dump_record(record: Record) -> bytes:
-    """One line of JSON without the line end; money as exact decimal strings."""
-    return _adapter().dump_json(record)
+    """One line of JSON without the line end; money as exact decimal strings, half a character as U+FFFD."""
+    from pydantic_core import PydanticSerializationError
+
+    try:
+        return _adapter().dump_json(record)
+    except PydanticSerializationError:
+        # Halves of characters are replaced where they are read; one that came by all the same must not end a job.
+        plain = without_surrogates_within(_adapter().dump_python(record))
+        return _adapter().dump_json(_adapter().validate_python(plain))
 
 
 def load_record(line: bytes | str) -> Record:
@@ -125,7 +133,8 @@ class Journal:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             temporary = target.with_suffix(f".{os.getpid()}.tmp")
-            temporary.write_text(json.dumps(description, ensure_ascii=False, indent=2, default=str), encoding="utf-8")
+            text = json.dumps(description, ensure_ascii=False, indent=2, default=str)
+            temporary.write_text(text, encoding="utf-8", errors="backslashreplace")  # in JSON that spells it again
             temporary.replace(target)
         except OSError as error:
             raise StorageError(self._message(error)) from error

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from runner.config import paths
 from runner.config.schema import DocumentFields, KnowledgeBase
 from runner.errors import ConfigurationError, Problem
 from runner.knowledge.formats import SUFFIXES, read_prose
-from runner.knowledge.reading import Row, Unreadable, as_text, read_rows
+from runner.knowledge.reading import Row, Unreadable, as_text, read_rows, whole_rows, whole_text
 from runner.records import Document
 
 _log = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ def load_documents(cfg: KnowledgeBase) -> tuple[Document, ...]:
     problems: list[Problem] = []
     if cfg.format == "inline":
         rows = [Row(f"knowledge_base.documents[{n}]", n + 1, dict(item)) for n, item in enumerate(cfg.documents)]
-        documents = list(_from_rows(rows, cfg.fields, cfg.name, problems))
+        documents = list(_from_rows(whole_rows(rows, "knowledge_base.documents"), cfg.fields, cfg.name, problems))
     else:
         documents = list(_from_files(cfg, problems))
     problems.extend(_repeated_ids(documents))
@@ -65,7 +65,8 @@ def _from_files(cfg: KnowledgeBase, problems: list[Problem]) -> Iterator[Documen
         if not kind:
             _log.warning("%s is not read: unknown file type", path)
             continue
-        name = path.relative_to(root).with_suffix("").as_posix()
+        inside = whole_text(path.relative_to(root).as_posix(), str(path))
+        name = PurePosixPath(inside).with_suffix("").as_posix()
         try:
             if kind in _TABLES:
                 rows = read_rows(path, kind, cfg.fields.text, problems)
@@ -76,7 +77,7 @@ def _from_files(cfg: KnowledgeBase, problems: list[Problem]) -> Iterator[Documen
             problems.append(error.problem)
             continue
         if prose.text.strip():
-            yield Document(name, prose.text.strip(), prose.title, path.relative_to(root).as_posix())
+            yield Document(name, prose.text.strip(), prose.title, inside)
         else:
             problems.append(Problem(str(path), "holds no text", "fill it or remove it"))
 

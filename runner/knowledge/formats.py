@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runner.errors import Problem
-from runner.knowledge.reading import Unreadable, read_bytes, read_text
+from runner.knowledge.reading import Unreadable, read_bytes, read_text, whole_text
 
 SUFFIXES = {
     ".md": "markdown",
@@ -38,7 +38,8 @@ class Prose:
 
 def read_prose(path: Path, kind: str) -> Prose:
     """Read a file of the format ``kind``; raises ``Unreadable`` with the file's name where that cannot be done."""
-    return _READERS[kind](path)
+    prose = _READERS[kind](path)
+    return Prose(whole_text(prose.text, str(path)), whole_text(prose.title, str(path)))
 
 
 def _markdown(path: Path) -> Prose:

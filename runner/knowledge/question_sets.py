@@ -12,7 +12,7 @@ from typing import Any
 from runner.config import paths
 from runner.config.schema import QuestionFields, Questions
 from runner.errors import ConfigurationError, Problem
-from runner.knowledge.reading import Row, Unreadable, as_text, read_rows, value_at
+from runner.knowledge.reading import Row, Unreadable, as_text, json_list, read_rows, value_at
 from runner.knowledge.sampling import draw
 from runner.knowledge.windows import in_window
 from runner.records import Question, RecordedAnswer
@@ -142,14 +142,14 @@ def _recorded(row: Row, fields: QuestionFields) -> RecordedAnswer | None:
         return None
     contexts = value_at(row, fields.contexts)
     if isinstance(contexts, str):
-        contexts = _json_list(contexts) or [contexts]
+        contexts = json_list(contexts) or [contexts]
     return RecordedAnswer(str(answer), tuple(str(text) for text in contexts or ()))
 
 
 def _list(value: Any) -> tuple[str, ...]:
     """Ids from a JSON list, or from a cell such as ``housing; graduation`` (``;``, ``,`` or ``|`` between them)."""
     if isinstance(value, str):
-        value = _json_list(value) or re.split(r"[;,|\n]", value)
+        value = json_list(value) or re.split(r"[;,|\n]", value)
     elif not isinstance(value, list):
         value = [] if value is None else [value]
     return tuple(dict.fromkeys(str(item).strip() for item in value if item is not None and str(item).strip()))
@@ -158,20 +158,10 @@ def _list(value: Any) -> tuple[str, ...]:
 def _passages(value: Any) -> tuple[str, ...]:
     """Texts from a JSON list, or one text as it stands."""
     if isinstance(value, str):
-        value = _json_list(value) or [value]
+        value = json_list(value) or [value]
     elif not isinstance(value, list):
         value = [] if value is None else [value]
     return tuple(dict.fromkeys(str(item).strip() for item in value if item is not None and str(item).strip()))
-
-
-def _json_list(cell: str) -> list[Any] | None:
-    if not cell.lstrip().startswith("["):
-        return None
-    try:
-        content = json.loads(cell)
-    except json.JSONDecodeError:
-        return None
-    return content if isinstance(content, list) else None
 
 
 def _truth(value: Any) -> bool | str | None:

@@ -6,13 +6,19 @@ import codecs
 import csv
 import io
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from runner.errors import Problem
+from runner.text import without_surrogates, without_surrogates_within
 
+_log = logging.getLogger(__name__)
+_NAMED = 5
+"""So many rows of one file are named in a warning; the rest is counted."""
+_HALF = "half a character, such as a cut emoji leaves (a lone surrogate); U+FFFD is read in its place"
 _DELIMITERS = (",", ";", "\t")
 _CELL_LIMIT = 2**31 - 1
 """The csv module's own limit of 131,072 characters is less than one long document."""
@@ -72,7 +78,59 @@ def read_rows(path: Path, kind: str, column: str, problems: list[Problem]) -> li
     """
     text = decode(read_bytes(path), path.name)
     readers = {"csv": _csv_rows, "json": _json_rows, "jsonl": _jsonl_rows}
-    return list(readers[kind](text, path.name, column, problems))
+    return whole_rows(readers[kind](text, path.name, column, problems), path.name)
+
+
+def whole_rows(rows: Iterable[Row], name: str) -> list[Row]:
+    """The rows without halves of characters: JSON can spell them (``"\\ud83d"``), but nothing can write or judge them.
+
+    They become U+FFFD, with one warning for the file ``name`` that counts the rows and names the first of them.
+    """
+    mended: list[Row] = []
+    halved: list[str] = []
+    for row in rows:
+        values = without_surrogates_within({key: _whole_value(value) for key, value in row.values.items()})
+        if values == row.values:
+            mended.append(row)
+        else:
+            halved.append(row.where)
+            mended.append(replace(row, values=values))
+    _warn_of_halves(name, halved)
+    return mended
+
+
+def whole_text(text: str, name: str) -> str:
+    """A text of the file ``name`` without halves of characters, with a warning where there were some."""
+    mended = without_surrogates(text)
+    if mended != text:
+        _log.warning("%s holds %s", without_surrogates(name), _HALF)
+    return mended
+
+
+def _whole_value(value: Any) -> Any:
+    """A value; where it is a list spelled as JSON in a cell, which may hold halves too, one spelled without them."""
+    listed = json_list(value) if isinstance(value, str) and "\\u" in value else None
+    mended = without_surrogates_within(listed)
+    return value if mended is listed else json.dumps(mended, ensure_ascii=False)
+
+
+def json_list(cell: str) -> list[Any] | None:
+    """The list that a cell such as ``["housing", "graduation"]`` spells, ``None`` where it spells none."""
+    if not cell.lstrip().startswith("["):
+        return None
+    try:
+        content = json.loads(cell)
+    except json.JSONDecodeError:
+        return None
+    return content if isinstance(content, list) else None
+
+
+def _warn_of_halves(name: str, places: list[str]) -> None:
+    if not places:
+        return
+    shown = ", ".join(places[:_NAMED]) + (f" and {len(places) - _NAMED} more" if len(places) > _NAMED else "")
+    held = "1 row holds" if len(places) == 1 else f"{len(places)} rows hold"
+    _log.warning("%s: %s %s: %s", name, held, _HALF, shown)
 
 
 def _csv_rows(text: str, name: str, column: str, problems: list[Problem]) -> Iterator[Row]:
