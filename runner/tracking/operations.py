@@ -17,7 +17,15 @@ from runner.tracking.contract import RubricText
 
 Operation = dict[str, Any]
 
-ROUNDED = ("mean", "pass_rate", "standard_error", "worst_case", "best_case")
+ROUNDED = (
+    "mean",
+    "pass_rate",
+    "standard_error",
+    "worst_case",
+    "best_case",
+    "pass_rate_worst_case",
+    "pass_rate_best_case",
+)
 
 MLFLOW_STATUS = {
     RunStatus.COMPLETE: "FINISHED",
