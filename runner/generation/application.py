@@ -18,6 +18,7 @@ from runner.config.schema import Calls, Generator
 from runner.generation.abstention import abstains
 from runner.generation.returned import Returned, Unusable, read, reported_call
 from runner.records import Answer, AnswerStatus, Call, Question, Reason, Retrieved, Stage
+from runner.text.surrogates import without_surrogates
 
 if TYPE_CHECKING:
     from runner.calls import Door
@@ -35,7 +36,7 @@ class NoAnswer(Exception):
 
     def __init__(self, reason: str, detail: str, *, again: bool = False, wait_s: float | None = None) -> None:
         super().__init__(detail)
-        self.reason, self.detail, self.again, self.wait_s = reason, detail, again, wait_s
+        self.reason, self.detail, self.again, self.wait_s = reason, without_surrogates(detail), again, wait_s
 
 
 class Application(ABC):

@@ -142,4 +142,11 @@ def _as_reason(error: Exception, name: str) -> Exception:
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if "site-packages" not in frame.filename and frame.filename != __file__]
     where = f" ({Path(own[-1].filename).name} line {own[-1].lineno})" if own else ""
-    return NoAnswer(reason, f"{name} raised {type(error).__name__}: {error}{where}")
+    return NoAnswer(reason, f"{name} raised {type(error).__name__}: {_said(error)}{where}")
+
+
+def _said(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:
+        return "its message cannot be written"

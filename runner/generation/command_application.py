@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import json
-import os
 import shutil
-import signal
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +11,11 @@ from runner.config.applications import command_files
 from runner.config.schema import Calls, Generator
 from runner.errors import ConfigurationError, Problem
 from runner.generation.application import Application, NoAnswer
+from runner.generation.program import run
+from runner.generation.replies import decoded, parsed
 from runner.generation.returned import Unusable
 from runner.records import Question, Reason
+from runner.text.surrogates import without_surrogates
 
 if TYPE_CHECKING:
     from runner.calls import Door
@@ -52,39 +51,16 @@ class CommandApplication(Application):
             "settings": self._generator.settings,
             "contexts": list(contexts),
         }
+        line = without_surrogates(json.dumps(told, ensure_ascii=False)).encode() + b"\n"
         try:
-            process = await asyncio.create_subprocess_exec(
-                *self._command,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-                start_new_session=True,
-            )
+            ended = await run(self._command, line)
         except (OSError, ValueError) as error:
             raise NoAnswer(Reason.APPLICATION, f"{self._name} could not be started ({error})") from None
-        try:
-            line = json.dumps(told, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
-            said, complained = await process.communicate(line)
-        finally:
-            if process.returncode is None:
-                await _end(process)
-        if process.returncode != 0:
-            last = complained.decode("utf-8", "replace").strip()[-_SHOWN:]
-            detail = f"{self._name} ended with exit code {process.returncode}{': ' + last if last else ''}"
+        if ended.code != 0:
+            last = ended.complaints.decode("utf-8", "replace").strip()[-_SHOWN:]
+            detail = f"{self._name} ended with exit code {ended.code}{': ' + last if last else ''}"
             raise NoAnswer(Reason.APPLICATION, detail)
-        text = said.decode("utf-8", "replace").strip()
+        text = decoded(ended.output).strip()
         if not text:
             raise Unusable(Reason.EMPTY, "wrote nothing to its standard output")
-        try:
-            return json.loads(text)
-        except ValueError:
-            raise Unusable(Reason.MALFORMED, f"wrote something that is not JSON: {text[:_SHOWN]}") from None
-
-
-async def _end(process: asyncio.subprocess.Process) -> None:
-    """Ends the program and what it started."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    with contextlib.suppress(ProcessLookupError):
-        process.kill()
-    await process.wait()
+        return parsed(text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Mapping
@@ -13,9 +12,11 @@ from runner.calls.outcomes import LONGEST_WAIT_S, retry_after
 from runner.config.schema import Calls, Generator
 from runner.errors import ConfigurationError, Problem
 from runner.generation.application import Application, NoAnswer
-from runner.generation.returned import Unusable, select
+from runner.generation.replies import decoded, parsed
+from runner.generation.returned import select
 from runner.importing import loaded
 from runner.records import Question, Reason, http_reason
+from runner.text.surrogates import without_surrogates_within
 
 if TYPE_CHECKING:
     import httpx2
@@ -50,7 +51,7 @@ class HttpApplication(Application):
         import httpx2
 
         generator = self._generator
-        body = fill(generator.request, question, contexts, generator.settings)
+        body = without_surrogates_within(fill(generator.request, question, contexts, generator.settings))
         try:
             client = self._client or await self._open()
             response = await client.post(generator.url, json=body, headers=self._headers)
@@ -65,17 +66,13 @@ class HttpApplication(Application):
             again = (status in _AGAIN or status >= 500) and (wait is None or wait <= LONGEST_WAIT_S)
             said = f"{self._name} answered {status}: {response.text[:_SHOWN]}"
             raise NoAnswer(http_reason(status), said, again=again, wait_s=wait)
-        return self._read(response.text)
+        return self._read(decoded(response.content, response.charset_encoding))
 
     def _read(self, text: str) -> Any:
         generator = self._generator
         if not generator.answer_path and generator.contexts_path is None and generator.usage_path is None:
             return text
-        try:
-            told = json.loads(text)
-        except ValueError:
-            detail = f"answered with something that is not JSON: {text[:_SHOWN]}"
-            raise Unusable(Reason.MALFORMED, detail) from None
+        told = parsed(text)
         found: dict[str, Any] = {"answer": select(told, generator.answer_path)}
         if generator.contexts_path is not None:
             contexts = select(told, generator.contexts_path)

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from runner.records import Call, Reason, Stage, Usage
+from runner.text.surrogates import without_surrogates, without_surrogates_within
 
 if TYPE_CHECKING:
     from runner.calls import Door
 
 _SHAPE = "a text, or an object with answer and perhaps contexts (a list of texts) and usage"
+MOST_TOKENS = 1_000_000_000
+"""Of one answer, far above what any model takes: more is a mistake, and no money can be counted with it."""
+MOST_COST = Decimal(1_000_000)
+"""US dollars that one answer may say it cost."""
+_SHOWN = 60
+"""Characters of a wrong value that a message shows."""
 
 
 class Unusable(Exception):
     """What was returned is no answer; the text goes on after the application's name."""
 
     def __init__(self, reason: str, text: str) -> None:
-        super().__init__(text)
+        super().__init__(without_surrogates(text))
         self.reason = reason
 
 
@@ -36,7 +43,18 @@ class Returned:
 
 
 def read(told: Any, seconds: float) -> Returned:
-    """What an application returned, checked. Raises Unusable (malformed, empty)."""
+    """What an application returned, checked; its texts can be written. Raises Unusable (malformed, empty)."""
+    try:
+        return _read(told, seconds)
+    except Unusable:
+        raise
+    except Exception as error:
+        # An object of the application's own that fails when it is looked at, or one that holds itself.
+        said = f"returned something that cannot be read ({type(error).__name__}: {_shown(error, str)})"
+        raise Unusable(Reason.MALFORMED, said) from None
+
+
+def _read(told: Any, seconds: float) -> Returned:
     if isinstance(told, str):
         told = {"answer": told}
     if not isinstance(told, Mapping):
@@ -57,8 +75,12 @@ def read(told: Any, seconds: float) -> Returned:
             raise Unusable(Reason.MALFORMED, f"returned {_kind(wrong)} among the contexts instead of a text")
     if usage is not None and not isinstance(usage, Mapping):
         raise Unusable(Reason.MALFORMED, f"returned {_kind(usage)} as usage instead of an object")
+    usage = None if usage is None else {key: usage[key] for key in _USAGE if usage.get(key) is not None}
     _usage(usage or {})
-    return Returned(text.strip(), None if contexts is None else tuple(contexts), usage, seconds)
+    if usage is not None:
+        usage = without_surrogates_within(usage)
+    texts = None if contexts is None else tuple(without_surrogates(item) for item in contexts)
+    return Returned(without_surrogates(text.strip()), texts, usage, seconds)
 
 
 def reported_call(usage: Mapping[str, Any] | None, model: str, door: Door, seconds: float) -> tuple[Call, ...]:
@@ -93,22 +115,42 @@ def reported_call(usage: Mapping[str, Any] | None, model: str, door: Door, secon
     )
 
 
+_INPUT = ("input_tokens", "prompt_tokens")
+_OUTPUT = ("output_tokens", "completion_tokens")
+_USAGE = ("model", "cost_usd", *_INPUT, *_OUTPUT)
+"""What is read of a usage."""
+
+
 def _usage(usage: Mapping[str, Any]) -> tuple[Usage, Decimal | None]:
+    def refused(name: str, value: object, instead: str) -> Unusable:
+        return Unusable(Reason.MALFORMED, f"returned {name}={_shown(value)} in usage instead of {instead}")
+
     def count(*names: str) -> int:
-        value = next((usage[name] for name in names if usage.get(name) is not None), 0)
-        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-            raise Unusable(Reason.MALFORMED, f"returned {names[0]}={value!r} in usage instead of a count of tokens")
-        return value
+        name, value = next(((name, usage[name]) for name in names if usage.get(name) is not None), (names[0], 0))
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_TOKENS:
+            raise refused(name, value, f"a count of tokens (0 to {MOST_TOKENS:,})")
+        return int(value)
 
     cost = usage.get("cost_usd")
     try:
         money = None if cost is None else Decimal(str(cost))
-    except InvalidOperation:
+    except (ValueError, ArithmeticError, RecursionError):
         money = Decimal("NaN")
-    if money is not None and not (money.is_finite() and money >= 0):
-        raise Unusable(Reason.MALFORMED, f"returned cost_usd={cost!r} in usage instead of US dollars")
-    tokens = Usage(count("input_tokens", "prompt_tokens"), count("output_tokens", "completion_tokens"))
-    return tokens, money
+    if money is not None and not (money.is_finite() and 0 <= money <= MOST_COST):
+        raise refused("cost_usd", cost, f"US dollars (0 to {MOST_COST:,})")
+    model = usage.get("model")
+    if model is not None and not isinstance(model, str):
+        raise refused("model", model, "a name")
+    return Usage(count(*_INPUT), count(*_OUTPUT)), money
+
+
+def _shown(value: object, write: Callable[[Any], str] = repr) -> str:
+    """A value for a message, which must not fail because of it: it may be endless, deep or hostile."""
+    try:
+        text = write(value)
+    except Exception:
+        return _kind(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
 def _kind(value: object) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from typing import Any
 
 from runner.records import (
@@ -141,4 +141,9 @@ def _call(call: Call, text: str, result: str) -> dict[str, Any]:
 
 
 def _money(amount: Decimal | None) -> float | None:
-    return None if amount is None else float(round(amount, _DIGITS))
+    if amount is None:
+        return None
+    with localcontext() as context:
+        # All digits before the point and the twelve after it, also of sums with which nobody reckoned.
+        context.prec = max(context.prec, amount.adjusted() + _DIGITS + 2)
+        return float(round(amount, _DIGITS))

@@ -219,7 +219,7 @@ class _Service:
 
     def __init__(self) -> None:
         self.asked: list[tuple[dict[str, str], Any]] = []
-        self.queue: list[tuple[int, str, dict[str, str]]] = []
+        self.queue: list[tuple[int, str | bytes, dict[str, str]]] = []
         service = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -230,9 +230,10 @@ class _Service:
                 self.send_response(status)
                 for name, value in headers.items():
                     self.send_header(name, value)
-                self.send_header("Content-Length", str(len(text.encode())))
+                sent = text.encode() if isinstance(text, str) else text
+                self.send_header("Content-Length", str(len(sent)))
                 self.end_headers()
-                self.wfile.write(text.encode())
+                self.wfile.write(sent)
 
             def log_message(self, format: str, *arguments: object) -> None:
                 return

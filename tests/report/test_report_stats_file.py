@@ -85,3 +85,10 @@ def test_without_calls_the_configuration_names_the_models() -> None:
     )
     info = stats_json(run, summarise(run))["run_info"]
     assert (info["generator_model"], info["judge_model"]) == ("extractive", "m")
+
+
+def test_absurd_money_is_written_and_does_not_end_the_run() -> None:
+    costly = make_call("g", "generate", "25000000000000000000.123456789012", model="m")
+    run = make_run("a", [make_record("q", {}, answer_calls=(costly,))])
+    stats = json.loads(json.dumps(stats_json(run, summarise(run)), allow_nan=False))
+    assert stats["calls"][0]["result"]["total_cost"] == pytest.approx(2.5e19)
