@@ -19,8 +19,9 @@ from runner.sweeps.keeping import IN_HOME
 from runner.sweeps.outcome import SweepOutcome
 from runner.sweeps.output import RunOutput
 from runner.sweeps.parts import Data
+from runner.sweeps.versioned_texts import VersionedTexts
 from runner.sweeps.warnings import NOT_COMPARABLE, local_judges
-from runner.tracking import RubricText, Tracker, TrackingReport, open_tracking, sweep_plots
+from runner.tracking import Tracker, TrackingReport, open_tracking, sweep_plots
 
 HASH_DIGITS = 16
 """Of a rubric's hash in a param; the feedbacks carry as many."""
@@ -40,6 +41,7 @@ class TrackedSweep:
         self._data = data
         self._runs: dict[str, str] = {}
         self._report = TrackingReport()
+        self._texts = VersionedTexts()
 
     @classmethod
     def open(
@@ -91,10 +93,10 @@ class TrackedSweep:
             _choices(job),
             tuple(job.overrides),
             {"config/config.yaml": job.resolved_yaml, "config/overrides.txt": "\n".join(job.overrides)},
-            {name: _rubric_text(judge.rubric) for name, judge in job.config.judges.items()},
+            {name: self._texts.rubric(judge.rubric) for name, judge in job.config.judges.items()},
             (job.config.questions.name, digest[:32], len(questions)),
             knowledge_base=self._knowledge_base(job),
-            prompt=_prompt_text(job) if job.config.generator.kind == "model" else None,
+            prompt=self._texts.prompt(job.config.prompt) if job.config.generator.kind == "model" else None,
         )
 
     def _knowledge_base(self, job: Job) -> tuple[str, str, int] | None:
@@ -155,19 +157,6 @@ def _choices(job: Job) -> dict[str, Any]:
         if f"judges.{name}.rubric" in chosen
     }
     return {**chosen, **hashes, **{f"judges.{name}.note": NOT_COMPARABLE for name in local_judges(job.config)}}
-
-
-def _rubric_text(rubric: Any) -> RubricText:
-    from runner.judging import rubric_hash, rubric_text
-
-    return RubricText(id=rubric.id, version=rubric.version, text=rubric_text(rubric), hash=rubric_hash(rubric))
-
-
-def _prompt_text(job: Job) -> RubricText:
-    prompt = job.config.prompt
-    return RubricText(
-        id=prompt.id, version=prompt.version, text=f"{prompt.system}\n\n{prompt.user}".strip(), kind="prompt"
-    )
 
 
 def git_commit() -> str:

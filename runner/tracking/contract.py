@@ -16,7 +16,7 @@ class RubricText:
 
     id: str
     version: int
-    """The user's own version; the registry counts its versions itself."""
+    """The user's own version, which the registry shows too wherever it can."""
     text: str
     """Everything that the model is told: instructions and anchors."""
     source: str = ""
@@ -25,6 +25,8 @@ class RubricText:
     """Our own hash of the rubric, shown beside the version; empty: none."""
     kind: str = "rubric"
     """rubric | prompt: the first part of the name in the registry."""
+    earlier: tuple[RubricText, ...] = ()
+    """The versions before it that are known, so that the registry can count as the user does."""
 
 
 class DataSet(NamedTuple):

@@ -123,21 +123,21 @@ def question_set(given: Sequence[Any], questions: Iterable[Question]) -> Operati
 
 def prompts(run: str, texts: Iterable[RubricText]) -> list[Operation]:
     """Registry entries for texts, each linked to the run; equal texts once."""
-    operations: dict[tuple[str, str], Operation] = {}
+    operations: dict[tuple[str, int, str], Operation] = {}
     for given in texts:
-        name = t.prompt_name(given.kind, given.id)
-        operations.setdefault(
-            (name, given.text),
-            {
-                "op": "prompt",
-                "run": run,
-                "name": name,
-                "text": given.text,
-                "source": f"{given.id}@{given.version}" + (f" from {given.source}" if given.source else ""),
-                "tags": {"version": str(given.version), **({"hash": given.hash} if given.hash else {})},
-            },
-        )
+        earlier = [_prompt(each) for each in given.earlier]
+        operation = {"op": "prompt", "run": run, **_prompt(given), **({"earlier": earlier} if earlier else {})}
+        operations.setdefault((operation["name"], given.version, given.text), operation)
     return list(operations.values())
+
+
+def _prompt(given: RubricText) -> dict[str, Any]:
+    return {
+        "name": t.prompt_name(given.kind, given.id),
+        "text": given.text,
+        "source": f"{given.id}@{given.version}" + (f" from {given.source}" if given.source else ""),
+        "tags": {"version": str(given.version), **({"hash": given.hash} if given.hash else {})},
+    }
 
 
 def controls(run: str, rows: Sequence[ControlRow]) -> list[Operation]:

@@ -1,4 +1,4 @@
-"""Operations → MLflow. Every call of MLflow that writes is in this file, and each can be done twice without harm.
+"""Operations → MLflow. What writes to MLflow is here or in ``registry``, and each can be done twice without harm.
 
 An operation is plain JSON data, so that what cannot be written now can wait on disk (see ``spool``).
 """
@@ -13,6 +13,7 @@ from typing import Any
 
 from runner.tracking import text as t
 from runner.tracking.entities import span_from_draft, trace_info_from_draft
+from runner.tracking.registry import PromptRegistry
 from runner.tracking.store import OpenStore
 from runner.tracking.tuning import tune
 
@@ -31,7 +32,7 @@ class Sink:
         self._client = store.client
         self._tracing = TracingClient(tracking_uri=store.uri)
         tune(self._tracing.store)
-        self._prompts: dict[tuple[str, str], Any] = {}
+        self._prompts = PromptRegistry(store.client, store.experiment_id)
         self._do: Mapping[str, Callable[[Operation], Any]] = {
             "create_run": self._create_run,
             "params": self._params,
@@ -131,19 +132,7 @@ class Sink:
         made.merge_records(operation["records"])
 
     def _prompt(self, operation: Operation) -> None:
-        """Register a text once (alias ``sha-…``) and link it to the run."""
-        name, text = operation["name"], operation["text"]
-        alias = "sha-" + t.hex_id(16, text)
-        known = self._prompts.get((name, alias))
-        if known is None:
-            known = self._client.load_prompt(f"prompts:/{name}@{alias}", allow_missing=True, cache_ttl_seconds=0)
-        if known is None:
-            known = self._client.register_prompt(
-                name, text, commit_message=operation["source"] or None, tags=operation["tags"]
-            )
-            self._client.set_prompt_alias(name, alias, known.version)
-        self._prompts[name, alias] = known
-        self._client.link_prompt_version_to_run(operation["run"], known)
+        self._prompts.link(operation["run"], operation)
 
     def _traces(self, operation: Operation) -> None:
         self.write_traces(operation["drafts"])

@@ -166,3 +166,19 @@ def test_the_prompt_page_shows_both_versions_of_the_rubric(site: Site) -> None:
     assert "Version 1" in shown
     assert "Version 2" in shown
     assert "topicality@" in shown
+
+
+def test_the_experiments_own_prompts_page_lists_its_rubrics(site: Site) -> None:
+    page = site.pages.page
+    page.goto(f"{site.pages.address}/#/experiments/1/prompts")
+    page.get_by_text("rubric.topicality", exact=True).first.wait_for()
+    assert "Create your first prompt" not in page.inner_text("body")
+
+
+def test_the_run_page_says_the_rubrics_own_version(site: Site) -> None:
+    jobs = runs_of(site.home, "top_k")
+    for version in (1, 2):
+        run_id = next(run_id for name, run_id in jobs.items() if f"topicality_v{version}" in name)
+        page = site.pages.page
+        page.goto(f"{site.pages.address}/#/experiments/1/runs/{run_id}")
+        page.get_by_text(f"rubric.topicality (v{version})").first.wait_for()
