@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from runner.config import paths
 from runner.config.schema import QuestionFields, Questions
 from runner.errors import ConfigurationError, Problem
+from runner.knowledge.question_ids import answered_ids, hashed_id
 from runner.knowledge.reading import Row, Unreadable, as_text, json_list, read_rows, value_at
 from runner.knowledge.sampling import draw
 from runner.knowledge.windows import in_window
@@ -30,14 +31,15 @@ def load_questions(cfg: Questions, seed: int) -> tuple[Question, ...]:
     ``seed``) and ``limit``.
 
     Rows that repeat an earlier row word for word are left out, with a warning that names them. A row without an
-    id column gets an id made from its content, so that a question keeps its id when rows are added above it.
+    id column gets an id made from its content, so that a question keeps its id when rows are added above it; where
+    answers are recorded, from the question alone, so that two systems' answers to it are paired (``answered_ids``).
     Raises ``ConfigurationError`` with every problem of the file.
     """
     problems: list[Problem] = []
     rows = _rows(cfg, problems)
     rows = in_window(rows, cfg, problems)
     read = [pair for row in rows if (pair := _question(row, cfg.fields, problems)) is not None]
-    questions = list(_distinct(read, cfg.name, problems))
+    questions = _with_ids(list(_distinct(read, cfg.name, problems)))
     if not questions and not problems:
         window = "" if cfg.since is None and cfg.until is None else " was asked between questions.since and until"
         problems.append(Problem("questions.path", f"no question in {cfg.path}{window}"))
@@ -117,10 +119,10 @@ def _question(row: Row, fields: QuestionFields, problems: list[Problem]) -> tupl
         return None
     metadata = {name: value for name in fields.metadata if (value := value_at(row, name)) is not None}
     recorded = _recorded(row, fields)
-    said: Any = recorded and ([recorded.text, recorded.contexts] if recorded.contexts else recorded.text)
-    content = json.dumps([text, reference, gold, said, metadata], sort_keys=True, default=str)
+    if not identity and fields.answer is None:
+        identity = hashed_id([text, reference, gold, None, metadata])
     return row, Question(
-        id=identity.strip() if identity else "q-" + hashlib.sha256(content.encode()).hexdigest()[:10],
+        id=identity.strip() if identity else "",
         text=text.strip(),
         reference=reference.strip() if reference else None,
         gold=gold,
@@ -164,6 +166,13 @@ def _passages(value: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(item).strip() for item in value if item is not None and str(item).strip()))
 
 
+def _with_ids(questions: list[Question]) -> list[Question]:
+    """The questions, those of recorded answers that bring no id named by what they ask."""
+    nameless = [question for question in questions if not question.id]
+    made = iter(answered_ids(nameless, frozenset(question.id for question in questions)))
+    return [question if question.id else replace(question, id=next(made)) for question in questions]
+
+
 def _truth(value: Any) -> bool | str | None:
     """True, false, ``None`` for a blank, or the value itself as a text where it is none of these."""
     if value is None or isinstance(value, bool):
@@ -192,7 +201,7 @@ def _distinct(read: Iterable[tuple[Row, Question]], name: str, problems: list[Pr
         )
         if content in by_content:
             repeats.append(f"{row.where} repeats {by_content[content].where}")
-        elif question.id in by_id:
+        elif question.id and question.id in by_id:
             what = f"has the question id {question.id}, as {by_id[question.id].where} has"
             problems.append(Problem(row.where, what, "give every question an id of its own"))
         else:

@@ -101,3 +101,13 @@ def test_a_gate_does_not_pass_on_the_answers_that_are_there(capsys: pytest.Captu
     main([*line, "questions.fields.id=id", "questions.path=Y.csv", threshold])
     shown = " ".join(capsys.readouterr().out.split())
     assert "reference_match/pass_rate is 1, but 0.5 if failed scores and missing answers count against it" in shown
+
+
+def test_answers_without_ids_are_paired_as_those_with_ids_are(capsys: pytest.CaptureFixture[str]) -> None:
+    for ids in (True, False):
+        write("good.csv", right, ids)
+        write("X.csv", right_on_odd, ids)
+        sweep, shown = compared(capsys, ids=ids, files="good.csv,X.csv")
+        (pair,) = sweep["pairs"]
+        assert (pair["verdict"], pair["questions"], pair["difference"]) == ("better", 24, 0.5)
+        assert "left out" not in shown
