@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from runner import json_paths
 from runner.records import Call, Reason, Stage, Usage
 from runner.text.surrogates import without_surrogates, without_surrogates_within
 
@@ -163,20 +164,8 @@ def select(value: Any, path: str) -> Any:
 
     Raises Unusable (malformed) that says how far the path led.
     """
-    return _select(value, [part for part in path.split(".") if part], ())
-
-
-def _select(value: Any, parts: Sequence[str], done: tuple[str, ...]) -> Any:
-    if not parts:
-        return value
-    part, rest, here = parts[0], parts[1:], (*done, parts[0])
-    if part == "*" and isinstance(value, (list, Mapping)):
-        items = value if isinstance(value, list) else list(value.values())
-        return [_select(item, rest, here) for item in items]
-    if isinstance(value, Mapping) and part in value:
-        return _select(value[part], rest, here)
-    if isinstance(value, list) and part.isdecimal() and int(part) < len(value):
-        return _select(value[int(part)], rest, here)
-    there = ", ".join(str(key) for key in list(value)[:8]) if isinstance(value, Mapping) else _kind(value)
-    place = ".".join(done) or "the reply"
-    raise Unusable(Reason.MALFORMED, f"returned nothing at {'.'.join(here)} ({place} holds: {there or 'nothing'})")
+    try:
+        return json_paths.select(value, path)
+    except json_paths.NotThere as gap:
+        place = gap.holder or "the reply"
+        raise Unusable(Reason.MALFORMED, f"returned nothing at {gap.place} ({place} holds: {gap.holds})") from gap

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,8 +11,9 @@ from typing import Any
 from runner.config import paths
 from runner.config.schema import QuestionFields, Questions
 from runner.errors import ConfigurationError, Problem
+from runner.knowledge.cells import gap_in, has, ids_in, passages_in, quotes_in, said_in, text_in, way
 from runner.knowledge.question_ids import answered_ids, hashed_id
-from runner.knowledge.reading import Row, Unreadable, as_text, json_list, read_rows, value_at
+from runner.knowledge.reading import Row, Unreadable, as_text, read_rows, value_at
 from runner.knowledge.sampling import draw
 from runner.knowledge.windows import in_window
 from runner.records import Question, RecordedAnswer
@@ -22,6 +22,7 @@ _log = logging.getLogger(__name__)
 _SUFFIXES = {".csv": "csv", ".tsv": "csv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 _TRUE = frozenset({"true", "yes", "y", "1"})
 _FALSE = frozenset({"false", "no", "n", "0"})
+_COLUMNS = ("id", "text", "reference", "gold", "evidence", "answerable", "answer", "contexts", "time")
 _RECORDED_GOLD = "document"
 """What the shape of recorded answers calls the gold; a log of a service has none, and so may lack the column."""
 
@@ -43,7 +44,7 @@ def load_questions(cfg: Questions, seed: int) -> tuple[Question, ...]:
     if not questions and not problems:
         window = "" if cfg.since is None and cfg.until is None else " was asked between questions.since and until"
         problems.append(Problem("questions.path", f"no question in {cfg.path}{window}"))
-    if cfg.strata and not any(cfg.strata in question.metadata for question in questions):
+    if cfg.strata and questions and not any(cfg.strata in question.metadata for question in questions):
         remedy = "name one of questions.fields.metadata"
         problems.append(Problem("questions.strata", f"no question has the field {cfg.strata}", remedy))
     if problems:
@@ -71,42 +72,52 @@ def _rows(cfg: Questions, problems: list[Problem]) -> list[Row]:
     except Unreadable as error:
         problems.append(error.problem)
         return []
-    problems.extend(_missing_columns(rows, cfg.fields, found.name))
-    return [] if rows and not any(_has(row, cfg.fields.text) for row in rows) else rows
+    missing = list(_missing_columns(rows, cfg.fields, found.name))
+    problems.extend(missing)
+    return [] if missing else rows  # a wrong name would be a problem of every single row
 
 
 def _missing_columns(rows: Sequence[Row], fields: QuestionFields, name: str) -> Iterator[Problem]:
     """A column that the user named must exist; those that are only our default names may be absent."""
     if not rows:
         return
-    present = {str(column) for row in rows for column in row.values}
+    present = sorted({str(column) for row in rows for column in row.values})
     default = QuestionFields()
-    for key in ("id", "text", "reference", "gold", "evidence", "answerable", "answer", "contexts", "time"):
+    for key in _COLUMNS:
         column = getattr(fields, key)
-        if column is None or column.split(".")[0] in present or column in present:
+        if column is None or any(has(row, column) for row in rows):
             continue
         if key == "gold" and fields.answer is not None and column == _RECORDED_GOLD:
             _log.warning(
                 "%s has no column %s: no question has gold documents, so retrieval is not measured.", name, column
             )
         elif key == "text" or column != getattr(default, key):
-            what = f"has no column {column} (there are: {', '.join(sorted(present))})"
             without = "" if key == "text" else f", or questions.fields.{key}=null if there is none"
-            yield Problem(name, what, f"set questions.fields.{key} to the column that holds it{without}")
+            remedy = f"set questions.fields.{key} to the column that holds it{without}"
+            yield Problem(name, f"has no column {column} ({way(rows, column, present)})", remedy)
     for column in fields.metadata:
-        if column not in present and column.split(".")[0] not in present:
-            yield Problem(name, f"has no column {column}", "mend questions.fields.metadata")
+        if not any(has(row, column) for row in rows):
+            yield Problem(
+                name, f"has no column {column} ({way(rows, column, present)})", "mend questions.fields.metadata"
+            )
 
 
 def _question(row: Row, fields: QuestionFields, problems: list[Problem]) -> tuple[Row, Question] | None:
-    text = as_text(value_at(row, fields.text))
-    if text is None:
+    before = len(problems)
+    columns = [(getattr(fields, key), f"questions.fields.{key}") for key in _COLUMNS]
+    columns += [(column, "questions.fields.metadata") for column in fields.metadata]
+    problems.extend(gap for column, option in columns if (gap := gap_in(row, column, option)) is not None)
+    text = text_in(row, fields.text, "questions.fields.text", problems)
+    if text is None and len(problems) == before:
         problems.append(Problem(row.where, f"is a question without text ({fields.text} is empty)"))
+    reference = text_in(row, fields.reference, "questions.fields.reference", problems)
+    gold = ids_in(row, fields.gold, "questions.fields.gold", problems)
+    evidence = quotes_in(row, fields.evidence, "questions.fields.evidence", problems)
+    recorded = _recorded(row, fields, problems)
+    if text is None or len(problems) > before:
         return None
-    reference = as_text(value_at(row, fields.reference))
-    gold = _list(value_at(row, fields.gold))
     identity = as_text(value_at(row, fields.id))
-    if identity is None and fields.id is not None and _has(row, fields.id) and value_at(row, fields.id) is not None:
+    if identity is None and fields.id is not None and value_at(row, fields.id) is not None:
         problems.append(Problem(row.where, f"has an id that is neither text nor number ({fields.id})"))
         return None
     answerable = _truth(value_at(row, fields.answerable))
@@ -118,7 +129,6 @@ def _question(row: Row, fields: QuestionFields, problems: list[Problem]) -> tupl
         problems.append(Problem(row.where, what, "remove one of the two"))
         return None
     metadata = {name: value for name in fields.metadata if (value := value_at(row, name)) is not None}
-    recorded = _recorded(row, fields)
     if not identity and fields.answer is None:
         identity = hashed_id([text, reference, gold, None, metadata])
     return row, Question(
@@ -129,41 +139,17 @@ def _question(row: Row, fields: QuestionFields, problems: list[Problem]) -> tupl
         answerable=True if gold else answerable,
         recorded=recorded,
         metadata=metadata,
-        evidence=_passages(value_at(row, fields.evidence)),
+        evidence=evidence,
     )
 
 
-def _has(row: Row, column: str) -> bool:
-    return column in row.values or value_at(row, column) is not None
-
-
-def _recorded(row: Row, fields: QuestionFields) -> RecordedAnswer | None:
+def _recorded(row: Row, fields: QuestionFields, problems: list[Problem]) -> RecordedAnswer | None:
     """The recorded answer; an empty JSON string is an answer (an empty one), a blank cell is none."""
-    answer = value_at(row, fields.answer)
-    if answer is None:
+    if value_at(row, fields.answer) is None:
         return None
-    contexts = value_at(row, fields.contexts)
-    if isinstance(contexts, str):
-        contexts = json_list(contexts) or [contexts]
-    return RecordedAnswer(str(answer), tuple(str(text) for text in contexts or ()))
-
-
-def _list(value: Any) -> tuple[str, ...]:
-    """Ids from a JSON list, or from a cell such as ``housing; graduation`` (``;``, ``,`` or ``|`` between them)."""
-    if isinstance(value, str):
-        value = json_list(value) or re.split(r"[;,|\n]", value)
-    elif not isinstance(value, list):
-        value = [] if value is None else [value]
-    return tuple(dict.fromkeys(str(item).strip() for item in value if item is not None and str(item).strip()))
-
-
-def _passages(value: Any) -> tuple[str, ...]:
-    """Texts from a JSON list, or one text as it stands."""
-    if isinstance(value, str):
-        value = json_list(value) or [value]
-    elif not isinstance(value, list):
-        value = [] if value is None else [value]
-    return tuple(dict.fromkeys(str(item).strip() for item in value if item is not None and str(item).strip()))
+    answer = said_in(row, fields.answer, "questions.fields.answer", problems)
+    contexts = passages_in(row, fields.contexts, "questions.fields.contexts", problems)
+    return None if answer is None else RecordedAnswer(answer, contexts)
 
 
 def _with_ids(questions: list[Question]) -> list[Question]:

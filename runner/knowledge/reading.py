@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import Problem
+from runner.json_paths import NotThere, kind, select
 from runner.text import without_surrogates, without_surrogates_within
 
 _log = logging.getLogger(__name__)
@@ -194,7 +195,7 @@ def _json_rows(text: str, name: str, column: str, problems: list[Problem]) -> It
         if isinstance(item, dict):
             yield Row(where, number, item)
         else:
-            problems.append(Problem(where, f"is {_kind(item)} where an object is expected"))
+            problems.append(Problem(where, f"is {kind(item)} where an object is expected"))
 
 
 def _jsonl_rows(text: str, name: str, column: str, problems: list[Problem]) -> Iterator[Row]:
@@ -214,12 +215,7 @@ def _jsonl_rows(text: str, name: str, column: str, problems: list[Problem]) -> I
             number += 1
             yield Row(where, number, item)
         else:
-            problems.append(Problem(where, f"is {_kind(item)} where an object is expected"))
-
-
-def _kind(value: object) -> str:
-    names = {str: "a text", list: "a list", dict: "an object", bool: "true or false", type(None): "null"}
-    return names.get(type(value), "a number")
+            problems.append(Problem(where, f"is {kind(item)} where an object is expected"))
 
 
 def as_text(value: object) -> str | None:
@@ -232,10 +228,13 @@ def as_text(value: object) -> str | None:
 
 
 def value_at(row: Row, column: str | None) -> Any:
-    """What stands in a column; in JSON a name with dots leads into objects, unless a key is called just that."""
+    """What stands in a column; in JSON a name with dots leads into objects and lists, unless a key is called just that.
+
+    ``docs.*.text`` is the list of all texts. ``None`` where the path leads to nothing.
+    """
     if column is None or column in row.values or "." not in column:
         return None if column is None else row.values.get(column)
-    value: Any = row.values
-    for part in column.split("."):
-        value = value.get(part) if isinstance(value, Mapping) else None
-    return value
+    try:
+        return select(row.values, column)
+    except NotThere:
+        return None
