@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator, Sequence
 
 from runner.errors import Problem
+from runner.knowledge.gold import nearest
 from runner.records import Document, Question
 
 
@@ -38,8 +38,8 @@ def _gold(questions: Sequence[Question], known: set[str]) -> Iterator[Problem]:
         for gold in question.gold:
             if gold in known:
                 continue
-            near = difflib.get_close_matches(gold, known, n=1)
-            remedy = f"did you mean {near[0]}?" if near else "gold ids are the ids of documents"
+            near = nearest(gold, known)
+            remedy = f"did you mean {near}?" if near else "gold ids are the ids of documents"
             yield Problem(f"question {question.id}", f"no document has the gold id {gold}", remedy)
 
 

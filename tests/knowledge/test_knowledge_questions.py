@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from runner.config.schema import QuestionFields, Questions
 from runner.errors import ConfigurationError
-from runner.knowledge import check_questions, load_questions
+from runner.knowledge import check_questions, load_questions, with_gold_ids
 from runner.knowledge.sampling import apportion
 from runner.records import Document, Question, RecordedAnswer
 
@@ -176,3 +176,21 @@ def test_a_judge_that_needs_references_where_there_are_none() -> None:
     (problem,) = check_questions([Question("1", "Why?")], [], needs_reference=["reference_match"])
     assert problem.where == "judges.reference_match"
     assert check_questions([Question("1", "Why?"), Question("2", "How?", "So.")], [], needs_reference=["x"]) == []
+
+
+def test_gold_that_names_the_file_of_a_document_means_the_document(home: Path) -> None:
+    documents = [Document("a", "text", source="a.md"), Document("p/b", "text", source="p/b.md")]
+    questions = [Question("1", "Where?", gold=("a.md", "a", "p/b.md")), Question("2", "Who?", gold=("a",))]
+    first, second = with_gold_ids(questions, documents)
+    assert first == Question("1", "Where?", gold=("a", "p/b"))
+    assert second is questions[1]
+    named_like_a_file = [Document("a.md", "a row"), Document("a", "text", source="a.md")]
+    assert with_gold_ids(questions[:1], named_like_a_file)[0].gold == ("a.md", "a", "p/b.md")
+
+
+@pytest.mark.parametrize("gold", ["a.txt", "A.md", "A", "folder/a.md"])
+def test_gold_that_differs_from_an_id_by_ending_case_or_folder_is_told_the_id(home: Path, gold: str) -> None:
+    (problem,) = check_questions(
+        [Question("1", "Where?", gold=(gold,))], [Document("a", "t"), Document("z", "t")], needs_reference=[]
+    )
+    assert str(problem) == f"question 1: no document has the gold id {gold}; did you mean a?"
