@@ -17,7 +17,7 @@ from runner.calls.bodies import APIS, body_as_meant, path_of
 from runner.calls.context import current
 from runner.calls.core import Core
 from runner.calls.deadlines import clock
-from runner.calls.history import History, history
+from runner.calls.history import History, answered, history
 from runner.calls.keys import call_key
 from runner.calls.prices import Priced, price
 from runner.calls.replies import Reading, parsed, read_reply
@@ -222,6 +222,10 @@ class Door:
     def history(self) -> Mapping[tuple[str, str], History]:
         """(stage, model) → what its replies have come to so far."""
         return history(self._core.ledger)
+
+    def answered(self) -> Mapping[tuple[str, str, str], int]:
+        """(stage, model, question) → how many different calls the ledger answers."""
+        return answered(self._core.ledger)
 
     def remember_text(self, kind: str, name: str, version: str, text: str, *, replace: bool = False) -> str | None:
         """Note which text a version of a rubric or prompt has; returns the other text that it had before, if any."""

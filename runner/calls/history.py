@@ -46,3 +46,11 @@ def history(ledger: Ledger) -> Mapping[tuple[str, str], History]:
         (stage, model): History(count, float(mean or 0), int(least or 0), int(most or 0), float(ratio), float(latency))
         for stage, model, count, mean, least, most, ratio, latency in rows
     }
+
+
+def answered(ledger: Ledger) -> Mapping[tuple[str, str, str], int]:
+    """(stage, model as asked for, question) → how many different calls the ledger answers."""
+    columns = attempts.c
+    names = (columns.stage, columns.asked_model, columns.question)
+    query = select(*names, func.count(columns.key.distinct())).where(columns.replayed == 1).group_by(*names)
+    return {(stage, model, question): int(count) for stage, model, question, count in ledger.read(query)}

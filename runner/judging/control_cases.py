@@ -87,18 +87,30 @@ def draw(samples: Sequence[Sample], size: int, seed: int) -> tuple[Sample, ...]:
     Of the answerable ones only those count that have a reference answer, and whose gold documents were all retrieved
     where they are known: else the reference answer would rightly be unsupported.
     """
-    fit = [each for each in samples if answerable(each.question) is not False and _complete(each)]
+    fit = [each for each in samples if is_complete(each)]
     without = [each for each in samples if answerable(each.question) is False]
     chance = random.Random(f"controls {seed}")
     chance.shuffle(fit)
     chance.shuffle(without)
-    unanswerable = without[: max(size // 4, 1) if size > 1 else 0]
+    unanswerable = without[: unanswerable_drawn(len(without), size)]
     return (*fit[: size - len(unanswerable)], *unanswerable)
 
 
-def _complete(sample: Sample) -> bool:
+def may_be_drawn(question: Question) -> bool:
+    """Whether its reference answer can be put to the judges, where its gold documents are all retrieved."""
+    reference = (question.reference or "").strip()
+    return answerable(question) is not False and bool(reference) and not only_refuses(reference)
+
+
+def unanswerable_drawn(without: int, size: int) -> int:
+    """How many of ``without`` unanswerable questions ``draw`` takes."""
+    return min(without, max(size // 4, 1) if size > 1 else 0)
+
+
+def is_complete(sample: Sample) -> bool:
+    """Whether ``draw`` can take this one for its reference answer."""
     question = sample.question
-    if not (question.reference or "").strip() or only_refuses(question.reference or ""):
+    if not may_be_drawn(question):
         return False
     held = {item.chunk.document_id for item in sample.retrieved}
     return gold_retrieved(question, sample.retrieved) is None or frozenset(question.gold) <= held

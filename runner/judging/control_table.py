@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from runner.calls.requests import ChatRequest
 from runner.judging.asking import side_by_side
 from runner.judging.control_cases import Control, ControlCase
 from runner.judging.opening import AnswerJudge
@@ -120,6 +121,19 @@ async def run_controls(judges: Mapping[str, AnswerJudge], cases: Sequence[Contro
             if of_kind:
                 rows.append(_row(name, control, of_kind))
     return ControlReport(tuple(rows), tuple(calls))
+
+
+def control_requests(
+    judges: Mapping[str, AnswerJudge], cases: Sequence[ControlCase]
+) -> tuple[tuple[ControlCase, ChatRequest], ...]:
+    """What ``run_controls`` would ask the models, with the case that each request is about; nothing is sent."""
+    return tuple(
+        (case, request)
+        for judge in judges.values()
+        for case in cases
+        if expectation(case.control, judge.inputs)
+        for request in judge.requests(case.question, case.retrieved, case.answer)
+    )
 
 
 def _beside_the_point(score: Score) -> bool:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from runner.config import paths, schema
 from runner.errors import ConfigurationError, JobStopped, Problem, RunnerError
-from runner.importing import load, loaded
+from runner.importing import loaded
 from runner.knowledge.locks import locked
 from runner.knowledge.vectors import Stored, VectorStore, shares
 from runner.records import Call, Stage
@@ -65,12 +65,14 @@ class Embedder:
 
     def missing(self, texts: Sequence[str]) -> tuple[str, ...]:
         """Those texts, each once, whose vectors are not stored: what ``embed`` would have to make. Writes nothing."""
-        distinct = dict.fromkeys(texts)
+        known = self.known(texts)
+        return tuple(text for text in dict.fromkeys(texts) if text not in known)
+
+    def known(self, texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """Those texts whose vectors are stored, with the keys of the calls that made them. Writes nothing."""
         if not VectorStore.path_of(self._folder, self.identity).exists():
-            return tuple(distinct)
-        load("numpy")
-        stored = self._opened().load(distinct)
-        return tuple(text for text in distinct if text not in stored)
+            return {}
+        return self._opened().known(texts)
 
     async def embed(self, texts: Sequence[str], purpose: str = "document") -> Embedded:
         """The vectors of ``texts``; equal texts share one vector and, apart from the first, cost nothing new.

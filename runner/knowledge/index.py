@@ -12,7 +12,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from runner.errors import StorageError
 from runner.importing import loaded
@@ -100,6 +100,22 @@ def in_order(hits: Any) -> Hits:
     return tuple(sorted(((place, round(score, 6)) for place, score in hits), key=lambda hit: (-hit[1], hit[0])))
 
 
+class Searchable(Protocol):
+    """What can be searched by vector."""
+
+    def query(self, vectors: NDArray[np.float32], count: int, where: Mapping[str, Any]) -> list[Hits]: ...
+    def vectors(self, places: Sequence[int]) -> NDArray[np.float32]: ...
+
+
+def is_built(home: Path, chunks: Sequence[Chunk], embedder: Embedder) -> bool:
+    """Whether the index of these chunks is there, so that none of them has to be embedded."""
+    return _folder_of(home, chunks, embedder).is_dir()
+
+
+def _folder_of(home: Path, chunks: Sequence[Chunk], embedder: Embedder) -> Path:
+    return home / "index" / index_key(chunks, embedder.identity)
+
+
 async def open_index(home: Path, chunks: Sequence[Chunk], embedder: Embedder) -> Index:
     """The index of these chunks: the one that is there, else a new one.
 
@@ -107,7 +123,7 @@ async def open_index(home: Path, chunks: Sequence[Chunk], embedder: Embedder) ->
     folder cannot be written or read, and what the door raises while embedding.
     """
     await loaded("numpy", "chromadb", "langchain_chroma")
-    folder = home / "index" / index_key(chunks, embedder.identity)
+    folder = _folder_of(home, chunks, embedder)
     paid: tuple[Call, ...] | None = None
     if not folder.is_dir():
         async with locked(folder.with_suffix(".lock")):

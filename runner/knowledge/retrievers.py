@@ -16,7 +16,8 @@ from runner.importing import loaded
 from runner.knowledge.bm25 import BM25
 from runner.knowledge.duplicates import report_near_duplicates
 from runner.knowledge.embedding import Embedder
-from runner.knowledge.index import Hits, Index, in_order, open_index, scalar
+from runner.knowledge.index import Hits, Searchable, in_order, open_index, scalar
+from runner.knowledge.partial_index import PartialIndex
 from runner.knowledge.team_index import open_team_index
 from runner.knowledge.vectors import replay
 from runner.records import Call, Chunk, Question, Retrieved
@@ -130,9 +131,30 @@ async def open_retriever(
         index = await open_team_index(cfg.server, chunks, embedder)
     else:
         index = await open_index(home, chunks, embedder)
+    return Retriever(chunks, _ranker(index, embedder, cfg, where, words), cfg.score_threshold, index.calls)
+
+
+async def open_partial_retriever(config: schema.Config, chunks: Sequence[Chunk], embedder: Embedder) -> Retriever:
+    """The retriever of a configuration as far as vectors are stored: chunks without one are never found by vector.
+
+    For plans: what it finds is what the whole index finds, as long as none of these chunks belongs there.
+    """
+    cfg = config.retriever
+    where = _as_stored(cfg.filter, chunks)
+    known = embedder.known([chunk.text for chunk in chunks])
+    places = [place for place, chunk in enumerate(chunks) if chunk.text in known and _fits(chunk, where)]
+    embedded = await embedder.embed([chunks[place].text for place in places])
+    words = _ByWords(chunks, where) if cfg.kind == "hybrid" else None
+    return Retriever(
+        chunks, _ranker(PartialIndex(places, embedded.vectors), embedder, cfg, where, words), cfg.score_threshold
+    )
+
+
+def _ranker(
+    index: Searchable, embedder: Embedder, cfg: schema.Retriever, where: Mapping[str, Any], words: _ByWords | None
+) -> Ranker:
     dense = _ByVector(index, embedder, cfg, where)
-    rank = dense.rank if words is None else _fused(dense.rank, words.rank, cfg.fusion_constant)
-    return Retriever(chunks, rank, cfg.score_threshold, index.calls)
+    return dense.rank if words is None else _fused(dense.rank, words.rank, cfg.fusion_constant)
 
 
 async def _rank_nothing(texts: Sequence[str], pool: int) -> list[Ranked]:
@@ -142,7 +164,7 @@ async def _rank_nothing(texts: Sequence[str], pool: int) -> list[Ranked]:
 class _ByVector:
     """Cosine similarity of embeddings, with maximal marginal relevance where it is wished."""
 
-    def __init__(self, index: Index, embedder: Embedder, cfg: schema.Retriever, where: Mapping[str, Any]) -> None:
+    def __init__(self, index: Searchable, embedder: Embedder, cfg: schema.Retriever, where: Mapping[str, Any]) -> None:
         self._where = where
         self._index = index
         self._embedder = embedder

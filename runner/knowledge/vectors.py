@@ -142,6 +142,23 @@ class VectorStore:
         """The file of an embedder's vectors, whether it is there or not."""
         return folder / f"{hashlib.sha256(identity.encode()).hexdigest()[:16]}.db"
 
+    def known(self, texts: Iterable[str]) -> dict[str, tuple[str, ...]]:
+        """Those of the texts that are stored, with the keys of the calls that made them; reads no vector."""
+        by_hash = {text_hash(text): text for text in texts}
+        hashes = list(by_hash)
+        found: dict[str, tuple[str, ...]] = {}
+        try:
+            with self._open() as database:
+                for start in range(0, len(hashes), _AT_ONCE):
+                    part = hashes[start : start + _AT_ONCE]
+                    marks = ",".join("?" * len(part))
+                    query = f"SELECT text_hash, calls FROM vectors WHERE text_hash IN ({marks})"  # noqa: S608
+                    for key, calls in database.execute(query, part):
+                        found[by_hash[key]] = tuple(str(call["key"]) for call in json.loads(calls))
+        except sqlite3.Error as error:
+            raise self._failed(error) from error
+        return found
+
     def load(self, texts: Iterable[str]) -> dict[str, Stored]:
         """What is stored of these texts, by text; all calls as replayed ones."""
         import numpy as np

@@ -21,10 +21,10 @@ from runner.errors import ConfigurationError, ExitCode, Problem
 from runner.evaluation import Pipeline
 from runner.judging import Control, ControlReport, Sample, control_cases, draw, run_controls
 from runner.records import ControlRow
+from runner.sweeps.announcing import agreed, announcement
 from runner.sweeps.parts import Data, Parts
-
-_LEAST = 2
-"""With one question there is no other question whose answer could be put to the judge."""
+from runner.sweeps.plan import plan_controls
+from runner.sweeps.plan_controls import LEAST
 
 
 async def control_judges(pipeline: Pipeline, controls: Controls, *, seed: int, run: str = "") -> ControlReport:
@@ -39,17 +39,28 @@ async def control_judges(pipeline: Pipeline, controls: Controls, *, seed: int, r
             Sample(question, tuple(retrieval.retrieved))
             for question, retrieval in zip(pipeline.questions, retrievals, strict=True)
         ]
-        drawn = draw(samples, max(controls.sample, _LEAST), seed)
+        drawn = draw(samples, max(controls.sample, LEAST), seed)
         return await run_controls(pipeline.judges, control_cases(drawn))
 
 
 def main(argv: Sequence[str]) -> int:
-    """``runner controls [overrides]``; exit 4 where a judge cannot be trusted, 3 where verdicts failed."""
-    arguments = parse_arguments(argv)
+    """``runner controls [--yes] [overrides]``; exit 4 where a judge cannot be trusted, 3 where verdicts failed.
+
+    Says what it costs before the first call, and asks for consent where somebody is there to give it (not with
+    ``--yes``).
+    """
+    arguments = parse_arguments([argument for argument in argv if argument != "--yes"])
     if arguments.information or arguments.multirun:
         raise ConfigurationError("controls: give only overrides; it looks at the judges of one configuration")
     (job,) = prepare(arguments.overrides, multirun=False, source=arguments.source)
-    report = asyncio.run(_of_job(job))
+    data = Data()
+    plan = asyncio.run(plan_controls(job, home(), data))
+    if plan.unique_high:
+        print(announcement(plan))
+    if "--yes" not in argv and not agreed(plan):
+        print("nothing was asked and nothing was paid")
+        return ExitCode.DONE
+    report = asyncio.run(_of_job(job, data))
     if not report.rows:
         what = "no question has a reference answer whose gold documents were retrieved"
         raise ConfigurationError([Problem("controls", what, "give the questions reference answers")])
@@ -59,12 +70,8 @@ def main(argv: Sequence[str]) -> int:
     return ExitCode.GATE_FAILED if report.sentences else ExitCode.DONE
 
 
-async def _of_job(job: Job) -> ControlReport:
+async def _of_job(job: Job, data: Data) -> ControlReport:
     config = job.config
-    data = Data()
-    problems = data.problems((job,))
-    if problems:
-        raise ConfigurationError(problems)
     async with open_door(config.calls, config.budget, config.prices, home=home(), metadata=config.metadata) as door:
         parts = Parts(door, home(), data)
         parts.check((job,))

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import sys
 from collections.abc import Sequence
-from decimal import Decimal
 from pathlib import Path
 from typing import NoReturn
 
@@ -21,7 +19,10 @@ from runner.knowledge import load_documents
 from runner.knowledge.drafting import PARAPHRASE, Drafter, DraftResult, DraftSettings
 from runner.knowledge.review import accept_review, write_review
 from runner.records import Document, Stage, total_money
-from runner.sweeps.estimates import CallEstimate, Estimator
+from runner.sweeps.announcing import agreed as agrees
+from runner.sweeps.announcing import announcement
+from runner.sweeps.estimates import Estimator
+from runner.sweeps.plan_totals import Walk, summary
 
 _USAGE = """runner questions [--per-document N] [--unanswerable N] [--paraphrase low|medium|high]
                  [--output REVIEW.csv] [--yes] [overrides]
@@ -93,30 +94,13 @@ async def _draft(
             estimator.estimate(request, Stage.OTHER, key=key, held=key in held)
             for request, key in zip(requests, keys, strict=True)
         ]
-        _show(estimates)
-        if not agreed and not await asyncio.to_thread(_agreed, estimates):
+        walk = Walk()
+        walk.add(estimates)
+        plan = summary("questions", walk, {})
+        print(announcement(plan))
+        if not agreed and not await asyncio.to_thread(agrees, plan):
             return None
         return await drafter.draft()
-
-
-def _show(estimates: Sequence[CallEstimate]) -> None:
-    new = [estimate for estimate in estimates if not estimate.held]
-    costs = [estimate.cost for estimate in new]
-    if any(cost is None for cost in costs):
-        money = "price unknown"
-    else:
-        expected = sum((cost.expected for cost in costs if cost), Decimal(0))
-        high = sum((cost.high for cost in costs if cost), Decimal(0))
-        money = f"about {dollars(expected)}, at most {dollars(high)}; more where a reply must be asked for again"
-    print(f"{len(estimates)} calls, {len(estimates) - len(new)} of them in the ledger: {money}")
-
-
-def _agreed(estimates: Sequence[CallEstimate]) -> bool:
-    """Ask where somebody is there to answer and something is to be paid; otherwise the cap (budget) is the guard."""
-    free = all(estimate.held or (estimate.cost is not None and not estimate.cost.high) for estimate in estimates)
-    if free or not sys.stdin.isatty():
-        return True
-    return input("go on? [y/N] ").strip().lower() in ("y", "yes")
 
 
 def _report(result: DraftResult, review: Path) -> None:

@@ -59,6 +59,8 @@ class CallEstimate:
     output_tokens: Range
     cost: Range | None
     """US dollars if it is made; ``None``: price unknown."""
+    question: str = ""
+    """The id of the question that it is about; empty for embeddings."""
 
 
 class Estimator:
@@ -69,13 +71,25 @@ class Estimator:
         self._overrides = tuple(overrides)
         self._at = datetime.now(UTC)
 
-    def estimate(self, request: ChatRequest, stage: str, *, key: str, held: bool) -> CallEstimate:
+    def estimate(self, request: ChatRequest, stage: str, *, key: str, held: bool, question: str = "") -> CallEstimate:
         """What this request may come to."""
         size = len(canonical_json(body_as_meant(request)))
-        return self.sized(stage, request.endpoint.provider, request.model, size, request.max_tokens, key=key, held=held)
+        provider = request.endpoint.provider
+        return self.sized(
+            stage, provider, request.model, size, request.max_tokens, key=key, held=held, question=question
+        )
 
     def sized(
-        self, stage: str, provider: str, model: str, size: int, max_tokens: int, *, key: str, held: bool
+        self,
+        stage: str,
+        provider: str,
+        model: str,
+        size: int,
+        max_tokens: int,
+        *,
+        key: str,
+        held: bool,
+        question: str = "",
     ) -> CallEstimate:
         """The same for a request of which only the size in bytes and the output limit are known."""
         past = self._past.get((stage, model))
@@ -92,6 +106,7 @@ class Estimator:
             input_tokens=input_tokens,
             output_tokens=output_tokens,
             cost=self._cost(provider, model, input_tokens, output_tokens),
+            question=question,
         )
 
     def latency_s(self, stage: str, model: str, otherwise: float) -> float:

@@ -30,7 +30,6 @@ from runner.knowledge import (
     open_embedder,
     open_retriever,
     split,
-    with_gold_ids,
 )
 from runner.records import Call, Chunk, Document, Question
 
@@ -39,8 +38,11 @@ if TYPE_CHECKING:
 
 Part = TypeVar("Part")
 
+FREE_EMBEDDERS = ("minilm", "none")
+"""Those whose vectors no call makes."""
 
-def _identity(*parts: Any) -> str:
+
+def identity_of(*parts: Any) -> str:
     """A text that is equal exactly where all parts are configured alike."""
     plain = [dataclasses.asdict(part) if _is_settings(part) else part for part in parts]
     return json.dumps(plain, sort_keys=True, default=str)
@@ -58,11 +60,11 @@ class Data:
 
     def documents(self, config: Config) -> tuple[Document, ...]:
         base = dataclasses.replace(config.knowledge_base, chunking=Chunking())
-        return self._once(_identity("documents", base), lambda: load_documents(config.knowledge_base))
+        return self._once(identity_of("documents", base), lambda: load_documents(config.knowledge_base))
 
     def chunks(self, config: Config) -> tuple[Chunk, ...]:
         return self._once(
-            _identity("chunks", config.knowledge_base),
+            identity_of("chunks", config.knowledge_base),
             lambda: split(self.documents(config), config.knowledge_base.chunking),
         )
 
@@ -71,20 +73,12 @@ class Data:
         if config.retriever.kind == "none":
             return None
         return self._once(
-            _identity("relevant_chunks", config.knowledge_base), lambda: RelevantChunks(self.chunks(config))
+            identity_of("relevant_chunks", config.knowledge_base), lambda: RelevantChunks(self.chunks(config))
         )
 
     def questions(self, config: Config) -> tuple[Question, ...]:
-        """The questions; documents that their gold names by file are named by id."""
-        base = dataclasses.replace(config.knowledge_base, chunking=Chunking())
         return self._once(
-            _identity("questions", config.questions, config.seed, base),
-            lambda: with_gold_ids(self._as_read(config), self.documents(config)),
-        )
-
-    def _as_read(self, config: Config) -> tuple[Question, ...]:
-        return self._once(
-            _identity("questions as read", config.questions, config.seed),
+            identity_of("questions", config.questions, config.seed),
             lambda: load_questions(config.questions, config.seed),
         )
 
@@ -196,7 +190,7 @@ class Parts:
 
     async def _retriever(self, config: Config) -> QuestionRetriever:
         settings = dataclasses.replace(config.retriever, top_k=1)
-        key = _identity(config.knowledge_base, config.embedder, settings)
+        key = identity_of(config.knowledge_base, config.embedder, settings)
 
         async def open_one() -> Retriever:
             chunks = self._data.chunks(config)
@@ -215,7 +209,7 @@ class Parts:
         """The embedder of a job; ``None`` where its retriever needs none."""
         if not self._needs_embedder(config):
             return None
-        key = _identity(config.embedder)
+        key = identity_of(config.embedder)
         if key not in self._embedders:
             self._embedders[key] = open_embedder(config.embedder, self._door)
         return self._embedders[key]

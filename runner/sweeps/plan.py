@@ -7,25 +7,24 @@ were different (the high figure) and once as if all answers to one question were
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
-from runner.calls import ChatRequest, Door, open_door, request_key
+from runner.calls import Door, open_door
 from runner.config import Job
-from runner.config.schema import APPLICATIONS
-from runner.errors import ConfigurationError, NotInLedger
-from runner.evaluation import Pipeline, is_final
+from runner.errors import ConfigurationError
+from runner.evaluation import is_final
 from runner.journal import Journal
-from runner.judging import AnswerJudge
-from runner.records import Answer, AnswerStatus, Question, Record, Retrieved, Stage, VerdictStatus
+from runner.records import Record, Stage, VerdictStatus
 from runner.sweeps.estimates import NOTHING, CallEstimate, Estimator
 from runner.sweeps.parts import Data, Parts
-from runner.sweeps.plan_totals import UNKNOWN, SweepPlan, Walk, grounds, seconds, summary
+from runner.sweeps.plan_calls import PlannedCalls
+from runner.sweeps.plan_controls import ControlPlanner
+from runner.sweeps.plan_questions import QuestionPlanner, Unfinished
+from runner.sweeps.plan_retrieval import RetrievalPlan, StandIns, plan_retrieval
+from runner.sweeps.plan_totals import JobPlan, SweepPlan, Walk, grounds, seconds, summary, together
 from runner.sweeps.warnings import sweep_warnings
-
-STAND_IN = "The answer is not known before it is made; it will have some sentences like this one. "
-UNKNOWN_PASSAGES = 3
-"""How many passages of an answer's length stand for those that an application will find itself."""
 
 
 async def plan_sweep(
@@ -36,6 +35,31 @@ async def plan_sweep(
     ``data``: what is read already, so that nothing is read twice.
     """
     data = data or Data()
+    async with _planning(jobs, home, data) as planner:
+        walks = [await planner.job(job) for job in jobs]
+        answered = planner.door.answered()
+    plans = tuple(summary(job.name, walk, answered) for job, walk in zip(jobs, walks, strict=True))
+    whole = together(walks)
+    pairs = {(call.stage, call.model) for call in whole.most}
+    measured = [f"{model} ({stage})" for stage, model in sorted(pairs) if planner.estimator.has_past(stage, model)]
+    return SweepPlan(
+        jobs=plans,
+        total=summary("all", whole, answered),
+        seconds=seconds(whole.likely, jobs[0].config, planner.estimator),
+        grounds=grounds(measured, len(pairs)),
+        warnings=sweep_warnings(jobs, [data.questions(job.config) for job in jobs]),
+        duplicates=duplicates,
+    )
+
+
+async def plan_controls(job: Job, home: Path, data: Data) -> JobPlan:
+    """Plans the controls of one configuration alone, with the embedding that they need. Raises as ``plan_sweep``."""
+    async with _planning((job,), home, data) as planner:
+        return summary(job.name, await planner.controls(job), planner.door.answered())
+
+
+@asynccontextmanager
+async def _planning(jobs: Sequence[Job], home: Path, data: Data) -> AsyncIterator[_Planner]:
     problems = data.problems(tuple(jobs))
     if problems:
         raise ConfigurationError(problems)
@@ -43,170 +67,68 @@ async def plan_sweep(
     async with open_door(first.calls, first.budget, first.prices, home=home, offline=True) as door:
         parts = Parts(door, home, data)
         parts.check_opening(jobs)
-        estimator = Estimator(door.history(), first.prices)
-        walks = [
-            await _Planner(job, door, parts=parts, data=data, estimator=estimator, home=home).walk() for job in jobs
-        ]
-    plans = tuple(summary(job.name, walk) for job, walk in zip(jobs, walks, strict=True))
-    whole = Walk([call for walk in walks for call in walk.most], [call for walk in walks for call in walk.fewest])
-    pairs = {(call.stage, call.model) for call in whole.most}
-    measured = [f"{model} ({stage})" for stage, model in sorted(pairs) if estimator.has_past(stage, model)]
-    return SweepPlan(
-        jobs=plans,
-        total=summary("all", whole),
-        seconds=seconds(whole.most, first, estimator),
-        grounds=grounds(measured, len(pairs)),
-        warnings=sweep_warnings(jobs, [data.questions(job.config) for job in jobs]),
-        duplicates=duplicates,
-    )
+        yield _Planner(door, parts, data, Estimator(door.history(), first.prices), home)
 
 
 class _Planner:
-    """Walks one job."""
+    """Walks jobs."""
 
-    def __init__(self, job: Job, door: Door, *, parts: Parts, data: Data, estimator: Estimator, home: Path) -> None:
-        self._job = job
-        self._door = door
+    def __init__(self, door: Door, parts: Parts, data: Data, estimator: Estimator, home: Path) -> None:
+        self.door = door
+        self.estimator = estimator
         self._parts = parts
         self._data = data
-        self._estimator = estimator
         self._home = home
+        self._calls = PlannedCalls(door, estimator)
 
-    async def walk(self) -> Walk:
-        config = self._job.config
+    async def job(self, job: Job) -> Walk:
+        """All calls of a job."""
+        config = job.config
         walk = Walk()
-        questions = self._data.questions(config)
-        stored = Journal(self._home, self._job.key).load()
-        finished = {
-            key: record for key, record in stored.items() if is_final(record, retry_failed=config.calls.retry_failed)
-        }
-        pipeline, retrievals = await self._retrieve(questions)
-        if retrievals is None:
-            for estimate in self._embedding(questions):
-                walk.most.append(estimate)
-                walk.fewest.append(estimate)
-        for at, question in enumerate(questions):
-            record = finished.get(question.id)
-            if record is not None:
-                self._add_stored(walk, record)
-            elif pipeline.generator is not None:
-                retrieved = self._unknown_retrieval(question) if retrievals is None else retrievals[at]
-                failed = _failed_judges(stored.get(question.id)) if config.calls.retry_failed else frozenset()
-                await self._add_question(walk, pipeline, question, retrieved, failed)
+        retrieval = await self._retrieval(job, walk)
+        stand_ins = StandIns(config, self._data.chunks(config))
+        stored = Journal(self._home, job.key).load()
+        todo: list[Unfinished] = []
+        for question, expected in zip(self._data.questions(config), retrieval.expected, strict=True):
+            record = stored.get(question.id)
+            if record is not None and is_final(record, retry_failed=config.calls.retry_failed):
+                walk.add(_stored(record))
+            else:
+                failed = _failed_judges(record) if config.calls.retry_failed else frozenset()
+                todo.append(Unfinished(question, expected, failed))
+        if retrieval.pipeline.generator is not None and todo:
+            await QuestionPlanner(job, retrieval.pipeline, self._calls, stand_ins).add(walk, todo)
+        if config.controls.enabled:
+            self._add_controls(job, walk, retrieval, stand_ins)
         return walk
 
-    async def _retrieve(self, questions: Sequence[Question]) -> tuple[Pipeline, list[tuple[Retrieved, ...]] | None]:
-        """The job's parts and what is retrieved for each question, where no paid call is needed for that."""
-        try:
-            pipeline = await self._parts.pipeline(self._job)
-            found = await pipeline.retriever.retrieve(questions, pipeline.top_k)
-        except NotInLedger:
-            return self._parts.pipeline_without_index(self._job), None
-        return pipeline, [tuple(retrieval.retrieved) for retrieval in found]
+    async def controls(self, job: Job) -> Walk:
+        """The calls that its controls need."""
+        walk = Walk()
+        retrieval = await self._retrieval(job, walk)
+        self._add_controls(job, walk, retrieval, StandIns(job.config, self._data.chunks(job.config)))
+        return walk
 
-    def _embedding(self, questions: Sequence[Question]) -> list[CallEstimate]:
-        """The embedding calls for the texts that have no stored vector yet."""
-        config = self._job.config
-        embedder = self._parts.embedder(config)
-        size = config.embedder.batch_size
-        batches: list[tuple[str, ...]] = []
-        for texts in ([chunk.text for chunk in self._data.chunks(config)], [question.text for question in questions]):
-            missing = embedder.missing(texts)
-            batches.extend(missing[start : start + size] for start in range(0, len(missing), size))
-        return [
-            self._estimator.sized(
-                Stage.EMBED,
-                config.embedder.endpoint.provider,
-                config.embedder.model,
-                sum(len(text.encode()) for text in batch),
-                0,
-                key=f"embed {embedder.identity} {hash(batch)}",
-                held=False,
-            )
-            for batch in batches
-        ]
+    async def _retrieval(self, job: Job, walk: Walk) -> RetrievalPlan:
+        retrieval = await plan_retrieval(job, self._parts, self._data, self.estimator, self._home)
+        walk.add(retrieval.embedding)
+        return retrieval
 
-    def _unknown_retrieval(self, question: Question) -> tuple[Retrieved, ...]:
-        """Stands for what will be retrieved: the longest chunks, so that the prompt is not estimated too short."""
-        chunks = sorted(self._data.chunks(self._job.config), key=lambda chunk: -len(chunk.text))
-        top_k = self._job.config.retriever.top_k
-        return tuple(Retrieved(chunk, rank, 0.0) for rank, chunk in enumerate(chunks[:top_k], 1))
+    def _add_controls(self, job: Job, walk: Walk, retrieval: RetrievalPlan, stand_ins: StandIns) -> None:
+        config = job.config
+        planner = ControlPlanner(retrieval.pipeline, config.controls, config.seed, self._calls, stand_ins)
+        planner.add(walk, self._data.questions(config), retrieval.expected)
 
-    def _add_stored(self, walk: Walk, record: Record) -> None:
-        """A finished question: every call that it made is in the ledger."""
-        for call in record.calls:
-            estimate = CallEstimate(call.key, call.stage, call.model, call.provider, True, NOTHING, NOTHING, NOTHING)
-            walk.most.append(estimate)
-            walk.fewest.append(estimate)
 
-    async def _add_question(
-        self,
-        walk: Walk,
-        pipeline: Pipeline,
-        question: Question,
-        retrieved: tuple[Retrieved, ...],
-        failed: frozenset[str],
-    ) -> None:
-        assert pipeline.generator is not None
-        requests = pipeline.generator.requests(question, retrieved)
-        for estimate in self._estimates(requests, Stage.GENERATE):
-            walk.most.append(estimate)
-            walk.fewest.append(estimate)
-        answer = await self._known_answer(pipeline, question, retrieved)
-        judges = list(pipeline.judges.values())
-        if answer is not None:
-            by_judge = {name: judge.requests(question, retrieved, answer) for name, judge in pipeline.judges.items()}
-            for again in (False, True):
-                wanted = [request for name, some in by_judge.items() if (name in failed) is again for request in some]
-                estimates = self._estimates(wanted, Stage.JUDGE, again=again)
-                walk.most.extend(estimates)
-                walk.fewest.extend(estimates)
-            return
-        keys = " ".join(request_key(request) for request in requests)
-        self._add_unknown(walk.most, judges, question, retrieved, seed=keys or f"{self._job.key} {question.id}")
-        self._add_unknown(walk.fewest, judges, question, retrieved, seed=question.id)
-
-    def _add_unknown(
-        self,
-        calls: list[CallEstimate],
-        judges: Sequence[AnswerJudge],
-        question: Question,
-        retrieved: tuple[Retrieved, ...],
-        *,
-        seed: str,
-    ) -> None:
-        """The judges' calls about an answer that is not there yet; equal seeds stand for equal answers."""
-        length = int(self._job.config.generator.max_tokens * 1.5)
-        text = f"[{seed}] " + STAND_IN * max(1, length // len(STAND_IN))
-        contexts = tuple(r.chunk.text for r in retrieved)
-        if not contexts and self._job.config.generator.kind in APPLICATIONS:
-            contexts = (text,) * UNKNOWN_PASSAGES
-        answer = Answer(status=AnswerStatus.ANSWERED, text=text, contexts=contexts)
-        for judge in judges:
-            for request in judge.requests(question, retrieved, answer):
-                calls.append(
-                    self._estimator.estimate(request, Stage.JUDGE, key=UNKNOWN + request_key(request), held=False)
-                )
-
-    async def _known_answer(
-        self, pipeline: Pipeline, question: Question, retrieved: tuple[Retrieved, ...]
-    ) -> Answer | None:
-        assert pipeline.generator is not None
-        if getattr(pipeline.generator, "own_application", False):
-            return None
-        try:
-            return await pipeline.generator.answer(question, retrieved)
-        except NotInLedger:
-            return None
-
-    def _estimates(self, requests: Sequence[ChatRequest], stage: str, *, again: bool = False) -> list[CallEstimate]:
-        """``again``: what the ledger holds is not what is wanted."""
-        keys = [request_key(request) for request in requests]
-        held = set() if again or not keys else self._door.held(keys)
-        return [
-            self._estimator.estimate(request, stage, key=key, held=key in held)
-            for request, key in zip(requests, keys, strict=True)
-        ]
+def _stored(record: Record) -> list[CallEstimate]:
+    """A finished question: every call that it made is in the ledger. Its embedding is counted with the batches."""
+    return [
+        CallEstimate(
+            call.key, call.stage, call.model, call.provider, True, NOTHING, NOTHING, NOTHING, record.question.id
+        )
+        for call in record.calls
+        if call.stage != Stage.EMBED
+    ]
 
 
 def _failed_judges(record: Record | None) -> frozenset[str]:

@@ -16,6 +16,7 @@ from runner.config.composition import prepare
 from runner.errors import ConfigurationError, ExitCode
 from runner.report.tables import table_or_blocks
 from runner.report.text import plain
+from runner.sweeps.announcing import between
 from runner.sweeps.estimates import Range
 from runner.sweeps.identity import drop_duplicates, duplicate_sentence
 from runner.sweeps.novelty import novelties
@@ -58,22 +59,18 @@ def _row(job: JobPlan) -> list[str]:
     )
     return [
         plain(job.name, single_line=True),
-        _between(job.calls_low, job.calls_high),
-        _between(job.unique_low, job.unique_high),
-        _between(job.held_low, job.held_high),
+        between(job.calls_low, job.calls_high),
+        between(job.unique_low, job.unique_high),
+        between(job.held_low, job.held_high),
         _tokens(job.input_tokens),
         _tokens(job.output_tokens),
         *cost,
     ]
 
 
-def _between(low: int, high: int) -> str:
-    return f"{low:,}" if low == high else f"{low:,}–{high:,}"
-
-
 def _tokens(tokens: Range) -> str:
     low, high = int(tokens.low), int(tokens.high)
-    return f"{low:,}" if low == high else f"{low:,}–{high:,}"
+    return between(low, high)
 
 
 def _sentences(plan: SweepPlan) -> list[str]:

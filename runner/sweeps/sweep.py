@@ -30,7 +30,7 @@ from runner.sweeps.job_run import JobRun
 from runner.sweeps.keeping import KeptSweep
 from runner.sweeps.outcome import SweepOutcome, overall_status, paid_besides
 from runner.sweeps.parents import inherited
-from runner.sweeps.parts import Data, Parts
+from runner.sweeps.parts import FREE_EMBEDDERS, Data, Parts
 from runner.sweeps.plan import plan_sweep
 from runner.sweeps.plan_totals import JobPlan
 from runner.sweeps.progress import SweepProgress
@@ -46,7 +46,6 @@ logger = logging.getLogger(__name__)
 
 COMPARING = ("numpy", "scipy.stats", "pandas")
 """What the comparisons at the end import, for seconds."""
-FREE_EMBEDDERS = ("minilm", "none")
 QUESTIONS_PER_CALL = 4
 """Questions under way for each call that may be in flight: enough to keep every judge busy, few enough that the
 first questions are finished early."""
