@@ -7,6 +7,7 @@ from runner.knowledge.chunking import split
 from runner.knowledge.documents import load_documents
 from runner.knowledge.duplicates import NearDuplicate, near_duplicates
 from runner.knowledge.embedding import Embedded, Embedder, open_embedder
+from runner.knowledge.gold import with_gold_ids
 from runner.knowledge.index import is_built
 from runner.knowledge.metrics import retrieval_metrics
 from runner.knowledge.question_sets import load_questions
@@ -30,4 +31,5 @@ __all__ = [
     "open_retriever",
     "retrieval_metrics",
     "split",
+    "with_gold_ids",
 ]

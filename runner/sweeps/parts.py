@@ -30,6 +30,7 @@ from runner.knowledge import (
     open_embedder,
     open_retriever,
     split,
+    with_gold_ids,
 )
 from runner.records import Call, Chunk, Document, Question
 
@@ -77,8 +78,16 @@ class Data:
         )
 
     def questions(self, config: Config) -> tuple[Question, ...]:
+        """The questions; documents that their gold names by file are named by id."""
+        base = dataclasses.replace(config.knowledge_base, chunking=Chunking())
         return self._once(
-            identity_of("questions", config.questions, config.seed),
+            identity_of("questions", config.questions, config.seed, base),
+            lambda: with_gold_ids(self._as_read(config), self.documents(config)),
+        )
+
+    def _as_read(self, config: Config) -> tuple[Question, ...]:
+        return self._once(
+            identity_of("questions as read", config.questions, config.seed),
             lambda: load_questions(config.questions, config.seed),
         )
 
