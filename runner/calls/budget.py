@@ -162,5 +162,9 @@ def _tell(future: asyncio.Future[None]) -> None:
 
 
 def _unknown(model: str) -> Problem:
-    remedy = f"add a line for {model} to `prices` (US dollars per million tokens), or set budget.max_usd=null"
+    line = f"{{model: {model}, input: ..., output: ...}}"
+    remedy = (
+        f"write `prices: [{line}]` (US dollars per million tokens) to conf/prices/NAME.yaml, under a first line "
+        "`# @package _global_`, and add prices=NAME; or set budget.max_usd=null"
+    )
     return Problem("budget.max_usd", f"there is a cap, but the price of {model} is unknown", remedy)

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 from runner.config import schema
 from runner.config.environment import origins
-from runner.config.hydra_errors import explain, not_a_choice, sweep_without_flag, with_origin
+from runner.config.hydra_errors import explain, with_origin
 from runner.config.jobs import Job
 from runner.config.keys import FileHashes, job_key
 from runner.config.loading import Loaded, load
 from runner.config.names import job_names
+from runner.config.override_rules import not_a_choice, sweep_without_flag, without_key
 from runner.config.problems import merged
 from runner.config.provenance import located
 from runner.config.search_path import ConfigSource, active_source, config_loader
@@ -138,6 +139,9 @@ class _Composer:
         parsed: list[Override] = []
         problems: list[Problem] = []
         for line in overrides:
+            if problem := without_key(line):
+                problems.append(problem)
+                continue
             try:
                 (override,) = parser.parse_overrides([line])
             except HydraException as error:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from runner.config.search_path import ConfigSource
 
-_SWEEP_REMEDY = "add -m to sweep over the values, or write [a,b] for a list"
 _QUOTES_REMEDY = "put the value in quotes twice, such as 'key=\"a, b\"'"
 
 
@@ -60,29 +59,6 @@ class _Failure:
             if _group_of(line) == group and option in words[1:]:
                 return line
         return None
-
-
-def sweep_without_flag(parsed: Sequence[Any]) -> list[Problem]:
-    """Overrides that mean a sweep, where ``-m`` was not given."""
-    return [
-        Problem(str(override.input_line), "several values for one run", _SWEEP_REMEDY)
-        for override in parsed
-        if override.is_sweep_override()
-    ]
-
-
-def not_a_choice(override: Any, loader: ConfigLoader) -> Problem | None:
-    """What is wrong with an override of a group whose value can be no option; Hydra's own words do not say it."""
-    group = override.key_or_group
-    if override.is_sweep_override() or override.is_delete() or group not in loader.list_groups(""):
-        return None
-    value, line = override.value(), str(override.input_line)
-    if value is None:
-        return Problem(line, f"null cannot be chosen on the command line; leave {group}= out")
-    if isinstance(value, list) and any(not isinstance(option, str) for option in value):
-        remedy = f"write a file conf/{group}/NAME.yaml and choose {group}=NAME"
-        return Problem(line, f"{group} is a group: its value is the name of an option", remedy)
-    return None
 
 
 def explain(error: Exception, overrides: Sequence[str], loader: ConfigLoader, source: ConfigSource) -> Explanation:

@@ -21,6 +21,9 @@ _SILENT = (
     "knowledge_base",
     "embedder",
     "gate",
+    "allow_rubric_edit",
+    "controls",
+    "metadata",
     "on_error",
     "hydra",
 )

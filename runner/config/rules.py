@@ -11,6 +11,7 @@ from runner.config import schema
 from runner.config.capability_rules import capability_problems
 from runner.config.gate_rules import gate_problems
 from runner.config.keys import named_files
+from runner.config.name_rules import yaml_words
 from runner.config.paths import search_folders
 from runner.errors import Problem
 
@@ -41,6 +42,7 @@ def between_keys(config: schema.Config) -> Iterator[Problem]:
         yield from _panels(config)
     yield from _endpoints(config)
     yield from gate_problems(config)
+    yield from yaml_words(config)
     yield from _rest(config)
 
 

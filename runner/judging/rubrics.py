@@ -45,17 +45,22 @@ def instructions_text(rubric: Rubric) -> str:
         raise ConfigurationError([Problem(where, f"cannot read {path}: {error}", "save it as UTF-8 text")]) from error
 
 
-def rubric_text(rubric: Rubric) -> str:
-    """The rubric as one readable text, for artifacts, prompt registries and diffs."""
+def rubric_text(rubric: Rubric, *, markdown: bool = False) -> str:
+    """The rubric as one readable text, for artifacts and diffs; ``markdown``: where it is shown as that.
+
+    The ledger keeps the text without ``markdown`` and compares it with that of later runs, so that it must stay.
+    """
     low, high = bounds(rubric.scale)
     lines = [rubric.description.strip(), "", f"Inputs: {', '.join(rubric.inputs)}", "", instructions_text(rubric), ""]
     labels = label_numbers(rubric.scale)
+    # Markdown runs lines together that are no items of a list, and a list wants an empty line before it.
+    item = "- " if markdown else ""
     if labels:
-        lines += [f"{label}: {number:g}" for label, number in labels.items()]
+        lines += [f"{item}{label}: {number:g}" for label, number in labels.items()]
     else:
-        lines += [f"Scale: {rubric.scale.kind}, {low:g} to {high:g}"]
+        lines += [f"Scale: {rubric.scale.kind}, {low:g} to {high:g}", *([""] if markdown else [])]
     anchors = sorted(rubric.scale.anchors.items(), reverse=True)
-    lines += [f"{value}: {anchor.strip()}" for value, anchor in anchors]
+    lines += [f"{item}{value}: {anchor.strip()}" for value, anchor in anchors]
     return "\n".join(lines).strip() + "\n"
 
 

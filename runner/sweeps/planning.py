@@ -80,7 +80,9 @@ def _sentences(plan: SweepPlan) -> list[str]:
         found.append("nothing here is paid for")
     if plan.total.unknown_prices:
         names = ", ".join(plan.total.unknown_prices)
-        found.append(f"price unknown: {names}; give it under prices, or the spend stays unknown")
+        found.append(
+            f"price unknown: {names}; write it to conf/prices/NAME.yaml and add prices=NAME, or the spend stays unknown"
+        )
     found.append(f"time at the set limits: about {_duration(plan.seconds)}")
     found.extend(f"note: {warning}" for warning in plan.warnings)
     return found

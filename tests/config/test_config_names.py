@@ -35,6 +35,9 @@ NAMES = [
         [["stack=openai", "knowledge_base.path=/a/long/path", "generator.model=gpt-4o", "retriever.top_k=5"]],
         ["openai · gpt-4o · top_k=5"],
     ),
+    ([["stack=openai", "allow_rubric_edit=true"]], ["openai"]),
+    ([["controls.enabled=true", "controls.sample=4", "+metadata.why=test", "seed=3"]], ["seed=3"]),
+    ([["controls.enabled=true"], ["controls.enabled=false"]], ["enabled=true", "enabled=false"]),
     ([["generator.model=" + "m" * 50, "retriever.top_k=5", "retriever=bm25"]], ["m" * 50 + " · top_k=5"]),
     ([["+judges.a.repeats=2"], ["+judges.a.repeats=3"]], ["repeats=2", "repeats=3"]),
 ]

@@ -49,6 +49,14 @@ ONE_PROBLEM = [
     ("+retriever=bm25", "+retriever=bm25: retriever is chosen already; write retriever=... without +"),
     ("+color=blue", "color: there is no such key"),
     ("retriever.top_k", "retriever.top_k: this is neither a verb nor key=value"),
+    ("=", "=: there is no key before the =; write key=value without blanks"),
+    ("+=3", "+=3: there is no key before the =; write key=value without blanks"),
+    ("~", "~: there is no key; write key=value without blanks"),
+    ("", "'': there is no key; write key=value without blanks"),
+    ("retriever.=3", "retriever.=3: retriever. is no key: a part of it is empty; write it as group.key=value"),
+    (".top_k=3", ".top_k=3: .top_k is no key: a part of it is empty"),
+    ("prompt.id=true", 'prompt.id: is True, which YAML makes of yes, on and true; write it in quotes, such as "yes"'),
+    ("generator.model=false", "generator.model: is False, which YAML makes of no, off and false"),
     ("retriever.top_k=[1", "retriever.top_k=[1: cannot be read"),
     ("retriever.top_k=1,3", "retriever.top_k=1,3: several values for one run; add -m to sweep over the values"),
     ("experiment=top_k", "experiment=top_k: it sweeps over retriever.top_k; add -m to launch its jobs"),
@@ -349,3 +357,9 @@ def test_a_text_that_refers_to_nothing_is_found_in_its_file_and_can_be_taken_as_
         "conf/prompt/mine_v1.yaml: prompt.system: refers to the.name, which does not exist; "
         r"write \${ where the signs themselves are meant; a reference to another key is ${key}"
     )
+
+
+def test_an_id_that_yaml_takes_for_true_is_refused_with_its_file() -> None:
+    write("conf/rubric/mine.yaml", "id: yes\nversion: 1\nscale: {kind: boolean}\ninstructions: Look.\n")
+    (problem,) = said("stack=extractive", "judge=[topicality]", "rubric@judges.topicality.rubric=mine")
+    assert problem.startswith("conf/rubric/mine.yaml: judges.topicality.rubric.id: is True, which YAML makes of yes")

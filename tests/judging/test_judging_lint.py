@@ -106,3 +106,17 @@ def test_instructions_are_taken_from_the_file_as_they_are(tmp_path: Path, monkey
     (folder / "long.md").write_text(text + " More.", encoding="utf-8")
     assert rubric_hash(made) != before
     assert "keep one" in said(rubric(instructions_file="long.md"), "error")
+
+
+def test_markdown_does_not_run_the_lines_of_a_scale_together() -> None:
+    """What is no item of a list is one paragraph in MLflow's view of a prompt."""
+    made = shipped("topicality_v2")
+    lines = rubric_text(made, markdown=True).splitlines()
+    at = lines.index(f"Scale: ordinal, {made.scale.min:g} to {made.scale.max:g}")
+    assert lines[at + 1] == ""
+    assert [line[:5] for line in lines[at + 2 :]] == [f"- {value}: " for value in (5, 4, 3, 2, 1)]
+    assert [line.removeprefix("- ") for line in lines if line] == [
+        line for line in rubric_text(made).splitlines() if line
+    ]
+    labelled = rubric(kind="labels", values={"good": 1.0, "bad": 0.0}, anchors={}, min=None, max=None)
+    assert rubric_text(labelled, markdown=True).endswith("\n\n- good: 1\n- bad: 0\n")
