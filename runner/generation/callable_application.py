@@ -8,7 +8,7 @@ import dataclasses
 import inspect
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from copy import deepcopy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from runner.calls.wires import load_sdk
 from runner.config.schema import Calls, Generator
 from runner.errors import ConfigurationError, Problem, RunnerError
 from runner.generation.application import Application, NoAnswer
+from runner.generation.lanes import MOST_PATIENCE_S, lanes_of
 from runner.generation.target import Target, find_target
 from runner.records import Question, Reason, http_reason
 
@@ -31,7 +32,7 @@ _CONNECTIONS = frozenset(
 
 
 class CallableApplication(Application):
-    """Calls ``module:function``: in the event loop where it is asynchronous, else in a thread of its own."""
+    """Calls ``module:function``: in an event loop beside ours where it is asynchronous, else in a thread of its own."""
 
     def __init__(self, generator: Generator, door: Door, calls: Calls, *, retrieves: bool) -> None:
         """Imports the module and looks at the function, without calling it. Raises ConfigurationError."""
@@ -57,11 +58,14 @@ class CallableApplication(Application):
         function = self._target.function
         try:
             if self._target.asynchronous:
-                return await function(question.text, **given)
+                return await self._beside(lambda: function(question.text, **given))
             returned = await _in_thread(lambda: function(question.text, **given))
-            return await returned if inspect.isawaitable(returned) else returned
+            return await self._beside(lambda: returned) if inspect.isawaitable(returned) else returned
         except Exception as error:
             raise _as_reason(error, self._name) from error
+
+    async def _beside(self, make: Callable[[], Awaitable[Any]]) -> Any:
+        return await lanes_of(self._door).run(make, min(MOST_PATIENCE_S, self._limit_s / 4))
 
     def _given(self, question: Question, contexts: tuple[str, ...]) -> dict[str, Any]:
         """What it wants, each made anew: one question must not change what another is given."""
@@ -140,7 +144,8 @@ def _as_reason(error: Exception, name: str) -> Exception:
     elif names & _CONNECTIONS:
         reason = Reason.CONNECTION
     frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if "site-packages" not in frame.filename and frame.filename != __file__]
+    ours = str(Path(__file__).parent)
+    own = [frame for frame in frames if "site-packages" not in frame.filename and not frame.filename.startswith(ours)]
     where = f" ({Path(own[-1].filename).name} line {own[-1].lineno})" if own else ""
     return NoAnswer(reason, f"{name} raised {type(error).__name__}: {_said(error)}{where}")
 
