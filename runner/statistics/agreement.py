@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from runner.findings import Agreement, Coefficient, Confusion, Interval
+from runner.findings import Agreement, Coefficient, Interval
 from runner.statistics.coefficients import (
     WEIGHTS,
     Items,
@@ -21,10 +21,11 @@ from runner.statistics.coefficients import (
     krippendorff,
     percent,
 )
+from runner.statistics.confusion import confusion
 from runner.statistics.correlation import kendall, pearson, spearman
-from runner.statistics.moments import moments
+from runner.statistics.moments import NEGLIGIBLE, moments
 from runner.statistics.power import ALPHA
-from runner.statistics.proportions import wilson
+from runner.statistics.proportions import unseen_rate
 from runner.statistics.verdicts import t_quantile
 
 if TYPE_CHECKING:
@@ -40,6 +41,10 @@ FINE_CATEGORIES = 7
 LEAST_DEFINED = 0.5
 """Share of resamples in which a coefficient must be defined for its interval to be given."""
 _EQUAL = "not defined: all ratings are equal"
+_ONE_WORD = "says nothing: one of the two gave every answer the same rating, which makes it 0 whatever the other said"
+_SAME = "no interval: the same in every resample, which so few answers do not make certain"
+_CHANCE_OF_TWO = ("cohen", "cohen_linear", "cohen_quadratic")
+"""What two raters agree on beyond chance: 0 by definition where one of them has only one word."""
 
 
 def agreement(
@@ -80,6 +85,17 @@ def agreement(
     notes = _notes(values, counts, len(numpy.unique(groups[both])), continuous)
     two = len(names) == 2
     pair = table[both] if two else None
+    if pair is not None and len(values) > 1:
+        silent = [name for name, column in zip(names, pair.T, strict=True) if len(numpy.unique(column)) == 1]
+        if silent:
+            coefficients |= {
+                name: Coefficient(name, None, None, _ONE_WORD) for name in _CHANCE_OF_TWO if name in coefficients
+            }
+            notes.append(
+                f"{' and '.join(silent)} gave every answer the same rating: kappa would be 0 and a correlation is not "
+                "defined whatever the other said, so neither tells how far the two agree."
+            )
+    notes += _width_notes(coefficients)
     bias, bias_interval = _bias(pair, groups[both]) if pair is not None else (None, None)
     return Agreement(
         raters=names,
@@ -95,38 +111,6 @@ def agreement(
         bias=bias,
         bias_interval=bias_interval,
         notes=tuple(notes),
-    )
-
-
-def confusion(judged: Sequence[bool] | Array, truth: Sequence[bool] | Array) -> Confusion:
-    """A judge's pass against the true pass, with Wilson intervals of the two rates."""
-    import numpy
-
-    said, true = numpy.asarray(judged, dtype=bool), numpy.asarray(truth, dtype=bool)
-    return confusion_of_counts(
-        int((said & true).sum()), int((said & ~true).sum()), int((~said & true).sum()), int((~said & ~true).sum())
-    )
-
-
-def confusion_of_counts(true_positive: int, false_positive: int, false_negative: int, true_negative: int) -> Confusion:
-    """The same from the four counts."""
-    positive, negative = true_positive + false_negative, true_negative + false_positive
-    sensitivity = true_positive / positive if positive else None
-    specificity = true_negative / negative if negative else None
-    said = 2 * true_positive + false_positive + false_negative
-    return Confusion(
-        true_positive=true_positive,
-        false_positive=false_positive,
-        false_negative=false_negative,
-        true_negative=true_negative,
-        true_positive_rate=sensitivity,
-        true_positive_interval=wilson(true_positive, positive) if positive else None,
-        true_negative_rate=specificity,
-        true_negative_interval=wilson(true_negative, negative) if negative else None,
-        balanced_accuracy=(sensitivity + specificity) / 2
-        if sensitivity is not None and specificity is not None
-        else None,
-        f1=2 * true_positive / said if said else None,
     )
 
 
@@ -151,18 +135,27 @@ def _coefficients(ratings: Array, groups: Array, continuous: bool, seed: int) ->
     found = {name: None if numpy.isnan(one[0]) else float(one[0]) for name, one in values.items()}
     if continuous and measured.two:
         found |= _exact_correlations(ratings[~numpy.isnan(ratings).any(axis=1)])
-    return {name: _coefficient(name, found[name], one[1:][~numpy.isnan(one[1:])]) for name, one in values.items()}
+    clusters = len(per_cluster)
+    return {
+        name: _coefficient(name, found[name], one[1:][~numpy.isnan(one[1:])], clusters) for name, one in values.items()
+    }
 
 
-def _coefficient(name: str, value: float | None, draws: Array) -> Coefficient:
+def _coefficient(name: str, value: float | None, draws: Array, clusters: int) -> Coefficient:
     import numpy
 
     if value is None:
         return Coefficient(name, None, None, _EQUAL)
     if len(draws) < LEAST_DEFINED * RESAMPLES:
         return Coefficient(name, value, None, "no interval: too few clusters, or no variety in most resamples")
-    low, high = numpy.quantile(draws, [ALPHA / 2, 1 - ALPHA / 2])
-    return Coefficient(name, value, Interval(float(low), float(high)))
+    low, high = (float(end) for end in numpy.quantile(draws, [ALPHA / 2, 1 - ALPHA / 2]))
+    if high - low > NEGLIGIBLE:
+        return Coefficient(name, value, Interval(low, high))
+    if name == "percent" and value in (0.0, 1.0):
+        # The rule of three: so many clusters do not rule out that others come out differently.
+        unseen = unseen_rate(clusters)
+        return Coefficient(name, value, Interval(1 - unseen, 1.0) if value else Interval(0.0, unseen))
+    return Coefficient(name, value, None, _SAME)
 
 
 Measurement = Callable[[Sums, Any], Any]
@@ -256,10 +249,18 @@ def _bias(pair: Array, groups: Array) -> tuple[float, Interval | None]:
     difference = (pair[:, 0] - pair[:, 1])[order]
     found = moments(difference[None, :], numpy.ones((1, len(difference)), dtype=bool), starts)
     mean, error, clusters = float(found.mean[0]), float(found.error[0]), int(found.clusters[0])
-    if clusters < 2:
+    if clusters < 2 or error == 0:
         return mean, None
     half = t_quantile(1 - ALPHA / 2, clusters - 1) * error
     return mean, Interval(mean - half, mean + half)
+
+
+def _width_notes(coefficients: dict[str, Coefficient]) -> list[str]:
+    """The coefficients that no resample changes, in one sentence."""
+    same = [name.replace("_", " ") for name, one in coefficients.items() if one.value is not None and one.note == _SAME]
+    if not same:
+        return []
+    return [f"No interval for {', '.join(same)}: the same in every resample, which so few answers do not make certain."]
 
 
 def _notes(values: Array, counts: Array, clusters: int, continuous: bool) -> list[str]:

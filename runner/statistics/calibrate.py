@@ -228,6 +228,11 @@ def _corrected(
             f"{name}: the judge says {judged:.3f}; corrected by {estimate.labelled} labels {estimate.value:.3f} "
             f"(95 % interval {low:.3f} to {high:.3f})."
         )
+    elif estimate is not None:
+        sentence = (
+            f"{name}: the judge says {judged:.3f}; corrected by {estimate.labelled} labels {estimate.value:.3f}, "
+            "without an interval: the labels show no variance, which so few of them do not make certain."
+        )
     elif not random_sample:
         sentence = f"{name}: the judge says {judged:.3f}; not corrected, as the labels are not a random sample."
     else:

@@ -12,6 +12,7 @@ from collections.abc import Hashable, Sequence
 from statistics import NormalDist
 
 from runner.findings import Estimate, Interval
+from runner.statistics.moments import NEGLIGIBLE
 from runner.statistics.power import ALPHA
 from runner.statistics.verdicts import t_quantile
 
@@ -72,12 +73,19 @@ def ppi_mean(
     return Estimate(
         value=value,
         standard_error=error,
-        interval=Interval(value - quantile * error, value + quantile * error),
+        # Without variance there is nothing to make an interval of; one of width 0 would claim to be certain.
+        interval=Interval(value - quantile * error, value + quantile * error) if error > NEGLIGIBLE else None,
         labelled=len(y),
         unlabelled=len(u),
         weight=float(power),
-        note=f"{len(y)} labels are few: the interval may be a little too narrow" if len(y) < FEW_LABELS else "",
+        note=_note(len(y), error),
     )
+
+
+def _note(labels: int, error: float) -> str:
+    if error <= NEGLIGIBLE:
+        return f"{labels} labels without any variance: no interval"
+    return f"{labels} labels are few: the interval may be a little too narrow" if labels < FEW_LABELS else ""
 
 
 def _best_weight(y: object, f: object, u: object, small_sample: bool) -> float:
@@ -100,7 +108,7 @@ def difference_of(a: Estimate, b: Estimate) -> Estimate:
     return Estimate(
         value=value,
         standard_error=error,
-        interval=Interval(value - half, value + half),
+        interval=Interval(value - half, value + half) if a.interval is not None and b.interval is not None else None,
         labelled=a.labelled + b.labelled,
         unlabelled=a.unlabelled + b.unlabelled,
         note="from labels on different questions, so wider than paired labels would make it",

@@ -12,8 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.findings import Agreement
-from runner.statistics.agreement import agreement, confusion_of_counts
+from runner.statistics.agreement import agreement
 from runner.statistics.coefficients import WEIGHTS, Items, conger, gwet, krippendorff
+from runner.statistics.confusion import confusion_of_counts
+from runner.statistics.correction import ppi_mean
 from runner.statistics.correlation import kendall, pearson, spearman
 from tests.fakes.shared_data import reference_values, rows, shared
 
@@ -206,9 +208,12 @@ def test_coefficients_agree_with_scikit_learn_and_scipy(pairs: list[tuple[float 
     if len(complete) == len(pairs) and len({*a, *b}) > 1:
         for name, weights in [("cohen", None), ("cohen_linear", "linear"), ("cohen_quadratic", "quadratic")]:
             labels = list(range(int(min(*a, *b)), int(max(*a, *b)) + 1))
-            assert value(found, name) == pytest.approx(
-                cohen_kappa_score(a, b, labels=labels, weights=weights), abs=1e-9
-            )
+            theirs = cohen_kappa_score(a, b, labels=labels, weights=weights)
+            if len(set(a)) == 1 or len(set(b)) == 1:
+                # It is 0 whatever the other says, which is no measure of anything.
+                assert (theirs, found.coefficients[name].value) == (0, None)
+            else:
+                assert value(found, name) == pytest.approx(theirs, abs=1e-9)
     if len(set(a)) > 1 and len(set(b)) > 1:
         assert value(found, "spearman") == pytest.approx(spearmanr(a, b).statistic, abs=1e-9)
         assert value(found, "kendall") == pytest.approx(kendalltau(a, b).statistic, abs=1e-9)
@@ -280,3 +285,32 @@ def test_a_rater_who_never_varies_has_no_correlation_whatever_the_rounding() -> 
     table[1] = (3, 1, 3)
     values = numpy.array([0.0, 0.1, 0.7])
     assert numpy.isnan(pearson(table, values, values))
+
+
+def test_one_rater_with_one_word_makes_kappa_undefined_in_words() -> None:
+    found = agreement({"judge": [5, 4, 5, 3], "humans": [5, 5, 5, 5]})
+    for name in ("cohen", "cohen_linear", "cohen_quadratic"):
+        assert (found.coefficients[name].value, found.coefficients[name].interval) == (None, None)
+        assert "says nothing" in found.coefficients[name].note
+    assert any(note.startswith("humans gave every answer the same rating") for note in found.notes)
+
+
+@pytest.mark.parametrize("judge", [[5, 4, 5, 3], [5, 5, 5, 5], [1, 1, 1, 1], [4, 4, 4, 4]])
+@pytest.mark.parametrize("humans", [[5, 4, 5, 3], [5, 5, 5, 5]])
+def test_few_labels_give_no_interval_of_width_0(judge: list[int], humans: list[int]) -> None:
+    found = agreement({"judge": judge, "humans": humans}, pass_at=4)
+    shown = [one.interval for one in found.coefficients.values()] + [found.bias_interval]
+    assert all(one is None or one.low < one.high for one in shown)
+    percent = found.coefficients["percent"]
+    if judge == humans:
+        assert percent.value == 1
+        assert percent.interval is not None
+        assert percent.interval.low == pytest.approx(0.05 ** (1 / 4))
+    if judge == humans and len(set(judge)) > 1:
+        assert any(note.startswith("No interval for cohen") for note in found.notes)
+
+
+def test_labels_without_variance_correct_without_an_interval() -> None:
+    found = ppi_mean([5, 5, 5, 5], [5, 5, 5, 5], [5, 5, 5])
+    assert found is not None
+    assert (found.value, found.interval, found.note) == (5, None, "4 labels without any variance: no interval")

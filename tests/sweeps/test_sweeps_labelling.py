@@ -66,6 +66,25 @@ def test_labels_out_of_order_correct_nothing(sweep_id: str, capsys: pytest.Captu
     assert "not corrected" in shown
 
 
+def test_labels_that_are_all_equal_give_no_kappa_of_0_and_no_interval_of_width_0(
+    sweep_id: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cli.main(["label", sweep_id, "--judge", "grounding", "--count", "4", "--only-file"])
+    path, whole = Path("labels-grounding.csv"), Path("calibration.json")
+    write_rows(path, [{**row, "label": "1"} for row in read_rows(path)])
+    capsys.readouterr()
+    line = ["calibrate", sweep_id, "--judge", "grounding", "--labels", str(path), "--json", str(whole)]
+    assert cli.main(line) == ExitCode.DONE
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "humans gave every answer the same rating: kappa would be 0" in shown or "Every rating is" in shown
+    found = json.loads(whole.read_text(encoding="utf-8"))["calibration"]
+    intervals = [one["interval"] for one in found["judge_human"]["coefficients"].values()]
+    intervals += [one["corrected"]["interval"] for one in found["means"] + found["differences"] if one["corrected"]]
+    intervals.append(found["judge_human"]["bias_interval"])
+    assert all(one is None or one["low"] < one["high"] for one in intervals)
+    assert found["judge_human"]["coefficients"]["cohen"]["value"] is None
+
+
 def test_labelling_in_the_terminal_goes_on_where_it_stopped(
     sweep_id: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
