@@ -6,12 +6,13 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from runner.errors import ConfigurationError, Problem, TrackingUnavailable
 from runner.tracking.environment import set_switches
-from runner.tracking.store import default_uri, is_server, server_problem
+from runner.tracking.store import default_uri, first_line, is_server, server_problem, without_password
 
 PAGE = 100
 QUESTION_KEYS = ("question", "query", "input", "prompt", "text", "message", "content")
@@ -48,42 +49,60 @@ class Noted:
     tags: Mapping[str, str] = field(default_factory=dict)
 
 
-def traced_answers(uri: str | None, home: Path, wanted: Wanted) -> Iterator[dict[str, Any] | None]:
+class PassedOver(StrEnum):
+    """Why a trace holds no answer that can be judged."""
+
+    ERROR = "ended in an error"
+    INCOMPLETE = "has no question or no answer"
+
+
+def traced_answers(uri: str | None, home: Path, wanted: Wanted) -> Iterator[dict[str, Any] | PassedOver]:
     """One row a trace, oldest first, with id, question, answer, contexts and time; where there are some also with
-    reference, assessments and tags. ``None`` where question or answer is missing, such as after an error.
+    reference, assessments and tags. ``PassedOver`` where question or answer is missing, and for every trace with the
+    status ERROR: what it put out until it failed is no answer that anybody was given.
 
     Raises TrackingUnavailable where the store does not answer, and ConfigurationError for an unknown experiment.
     """
     set_switches(os.environ)
     uri = uri or default_uri(home)
+    shown = without_password(uri)
     if is_server(uri) and (problem := server_problem(uri)):
-        raise TrackingUnavailable(problem)
+        what = f"the tracking server {shown} does not answer ({problem}); start it, or correct --uri"
+        raise TrackingUnavailable(what)
     import mlflow
+    from mlflow.entities.trace_state import TraceState
     from mlflow.exceptions import MlflowException
 
     client = mlflow.MlflowClient(tracking_uri=uri)
     try:
         found = client.get_experiment_by_name(wanted.experiment)
     except MlflowException as error:
-        raise TrackingUnavailable(f"{uri} cannot be read: {error}") from error
+        raise TrackingUnavailable(f"{shown} cannot be read: {first_line(error)}") from error
     if found is None:
-        raise ConfigurationError([Problem("--experiment", f"{uri} has no experiment {wanted.experiment}")])
+        raise ConfigurationError([Problem("--experiment", f"{shown} has no experiment {wanted.experiment}")])
     bounds = [("timestamp_ms >= ", wanted.since_ms), ("timestamp_ms < ", wanted.until_ms)]
     window = " AND ".join(f"{condition}{value}" for condition, value in bounds if value is not None)
     token: str | None = None
     while True:
-        page = client.search_traces(
-            locations=[found.experiment_id],
-            filter_string=window or None,
-            max_results=PAGE,
-            order_by=["timestamp_ms ASC"],
-            page_token=token,
-        )
+        try:
+            page = client.search_traces(
+                locations=[found.experiment_id],
+                filter_string=window or None,
+                max_results=PAGE,
+                order_by=["timestamp_ms ASC"],
+                page_token=token,
+            )
+        except MlflowException as error:
+            raise TrackingUnavailable(f"{shown} cannot be read: {first_line(error)}") from error
         for trace in page:
+            if trace.info.state == TraceState.ERROR:
+                yield PassedOver.ERROR
+                continue
             spans = [
                 (span.parent_id is None, str(span.span_type), span.inputs, span.outputs) for span in trace.data.spans
             ]
-            yield row_of(trace.info.trace_id, trace.info.timestamp_ms, spans, wanted, _noted(trace.info))
+            row = row_of(trace.info.trace_id, trace.info.timestamp_ms, spans, wanted, _noted(trace.info))
+            yield PassedOver.INCOMPLETE if row is None else row
         token = page.token
         if not token:
             return

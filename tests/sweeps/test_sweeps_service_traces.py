@@ -57,6 +57,15 @@ def service(home: Path, made_tables: Path) -> Iterator[str]:
 
         with pytest.raises(ValueError, match="no answer today"):
             breaks("Does it work?")
+
+        @mlflow.trace
+        def breaks_off(question: str) -> str:
+            span = mlflow.get_current_active_span()
+            span.set_outputs("It is")
+            span.set_status("ERROR")
+            return "It is"
+
+        breaks_off("Does it end?")
         mlflow.flush_trace_async_logging()
         yield uri
     finally:
@@ -96,8 +105,8 @@ def test_windows_shares_strata_and_expectations_of_a_service(
 ) -> None:
     rows = exported()
     shown = capsys.readouterr().out
-    assert f"{2 * DAYS + 2} traces, {2 * DAYS + 1} with question and answer (12 of them with a reference" in shown
-    assert "1 passed over" in shown
+    assert f"{2 * DAYS + 3} traces, {2 * DAYS + 1} with question and answer (12 of them with a reference" in shown
+    assert "2 passed over (2 of them ended in an error)" in shown, "what was put out until then is no answer"
     assert "judge=[topicality,grounding,reference_match]" in shown
     assert [row["question"] for row in rows[:2]] == ["What is new on day 0 in app?", "What is new on day 0 in web?"]
     assert rows[0]["reference"] == "The app got faster.", "the newest expectation of a name counts"
@@ -123,3 +132,27 @@ def test_windows_shares_strata_and_expectations_of_a_service(
     assert products == {"app": 3, "web": 3}, "half of six days, spread over the products"
     # The reference judge is asked about those that have a reference, grounding about all.
     assert model_server.count(path="/chat/completions", model=JUDGE) == 3 + 6
+
+
+def test_a_tracking_server_that_is_away_is_named_with_its_address(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    uri = "http://127.0.0.1:1"
+    assert main(["questions", "traces", "--experiment", "x", "--uri", uri]) == ExitCode.BAD_CONFIGURATION
+    said = capsys.readouterr().err
+    assert "the tracking server http://127.0.0.1:1 does not answer" in said
+    assert "correct --uri" in said
+
+
+def test_a_service_whose_traces_all_failed_is_told_so(service: str, capsys: pytest.CaptureFixture[str]) -> None:
+    import mlflow
+
+    mlflow.set_experiment("broken")
+    with mlflow.start_span("root") as span:
+        span.set_inputs("Q")
+        span.set_outputs("A")
+        span.set_status("ERROR")
+    mlflow.flush_trace_async_logging()
+    asked = ["questions", "traces", "--experiment", "broken", "--uri", service]
+    assert main(asked) == ExitCode.BAD_CONFIGURATION
+    assert "all 1 traces in this window ended in an error" in capsys.readouterr().err
