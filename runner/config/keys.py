@@ -16,6 +16,9 @@ from runner.config.paths import find, find_instructions
 
 KEY_VERSION = 1
 """Raised when the same configuration would lead to other scores than before."""
+EVIDENCE_VERSION = 2
+"""Of the rules by which an answer is judged without a model, alone or beside a small one; raised when they change, so
+that a run gets new scores and does not go on with old ones."""
 
 _OPENAI_BASE_URL = "https://api.openai.com/v1"
 _WITHOUT_EFFECT = (
@@ -102,8 +105,9 @@ def _generator(node: dict[str, Any]) -> dict[str, Any]:
 def _judge(node: dict[str, Any]) -> dict[str, Any]:
     rubric = {key: value for key, value in node["rubric"].items() if key != "instructions_file"}
     if node["kind"] != "model":
-        return {"kind": node["kind"], "rubric": rubric}
-    return {**node, "rubric": rubric, "endpoint": _endpoint(node["endpoint"])}
+        return {"kind": node["kind"], "rubric": rubric, "evidence_version": EVIDENCE_VERSION}
+    used = {**node, "rubric": rubric, "endpoint": _endpoint(node["endpoint"])}
+    return {**used, "evidence_version": EVIDENCE_VERSION} if node["scoring"] == "sentences" else used
 
 
 def named_files(config: schema.Config) -> Iterator[tuple[str, str, Path | None]]:

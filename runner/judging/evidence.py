@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from runner.calls.requests import ChatRequest
 from runner.config.schema import Judge
+from runner.judging.bare_answers import compare_bare, is_yes_or_no
 from runner.judging.combining import combine_verdicts, not_applicable
 from runner.judging.inputs import Inputs, Missing, gather
 from runner.judging.rubrics import rubric_hash
@@ -63,6 +64,10 @@ def grounding(question: str, answer: str, passages: tuple[str, ...]) -> Finding 
     supports = [support(statement, question, passages) for statement in stating_sentences(answer)]
     if not supports:
         return None
+    if len(passages) == 1 and len(words(passages[0])) <= FRAGMENT and is_yes_or_no(passages[0], answer):
+        found = compare_bare(question, passages[0], answer)
+        if found is not None:
+            return Finding(found[0], found[1].replace("reference", "context"))
     weakest = min(supports, key=lambda each: each.share)
     return Finding(weakest.share, _weakest_words(weakest))
 
@@ -105,6 +110,9 @@ def _fitting_kind(question: str, answer: str) -> str:
 
 def reference(question: str, expected: str, answer: str) -> Finding:
     """How much of the reference answer is in the answer; a number or date of the reference must be."""
+    bare = compare_bare(question, expected, answer)
+    if bare is not None and (bare[0] == 1.0 or not (only_refuses(answer) or only_refuses(expected))):
+        return Finding(*bare)
     if only_refuses(answer) or only_refuses(expected):
         same = only_refuses(answer) and only_refuses(expected)
         return Finding(float(same), "Both say that there is no answer." if same else "Only one of the two refuses.")
