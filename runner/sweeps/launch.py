@@ -91,7 +91,7 @@ def exit_code(outcome: SweepOutcome) -> ExitCode:
 
 
 def show(outcome: SweepOutcome) -> None:
-    """Prints what came out to standard output."""
+    """Prints what came out to standard output; for a job of a sweep that another process began only what to mind."""
     from rich.console import Console
     from rich.text import Text
 
@@ -101,6 +101,11 @@ def show(outcome: SweepOutcome) -> None:
     from runner.sweeps.comparisons import verdict_lines
 
     console = Console()
+    if inherited() is not None:
+        # The process that began the sweep shows all jobs in one table; only that of this one is known here.
+        for line in filter(None, (outcome.stopped_by, *outcome.notes)):
+            console.print(Text(plain(line)))
+        return
     result = outcome.result
     if result.status is RunStatus.INTERRUPTED and not began(outcome) and not outcome.stopped_by:
         console.print(Text(NOTHING_KEPT))

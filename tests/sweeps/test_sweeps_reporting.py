@@ -156,6 +156,17 @@ def test_what_an_older_version_stored_can_still_be_read(model_server: ModelServe
     assert "Planned: " not in again["money"]
 
 
+def test_a_sweep_whose_jobs_run_one_by_one_shows_one_table(
+    model_server: ModelServer, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each job's own table, with its own "compare" and "files", stood before that of the sweep."""
+    assert _paid_sweep(model_server, "launch=basic") == ExitCode.DONE
+    shown = capsys.readouterr().out
+    assert shown.count("compare question by question") == 1
+    assert shown.count("files: ") == 1
+    assert shown.count("total cost") in (1, 2), "one table, or a block a job"
+
+
 def test_jobs_launched_one_by_one_leave_the_same_report_as_jobs_launched_together(
     model_server: ModelServer, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
