@@ -146,7 +146,7 @@ def leaderboard_notes(runs: Sequence[Row]) -> list[str]:
         notes += [f"{name}: {line}" for judge in summary.judges.values() if (line := _missing(judge))]
         if summary.unknown_prices:
             models = ", ".join(plain(model, single_line=True) for model in summary.unknown_prices)
-            why = f"no price for {models} (add it to `prices`), or no usage in its replies"
+            why = f"no price for {models} (write it to conf/prices/NAME.yaml, add prices=NAME), or no usage in replies"
             notes.append(f"{name}: cost unknown: {why}")
     if any(_refusals(summary) for _, summary in runs):
         notes.append(REFUSALS_MEAN)

@@ -6,9 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from decimal import Decimal
 
-from rich import box
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from runner.calls import calling, open_door
@@ -21,6 +19,8 @@ from runner.errors import ConfigurationError, ExitCode, Problem
 from runner.evaluation import Pipeline
 from runner.judging import Control, ControlReport, Sample, control_cases, draw, run_controls
 from runner.records import ControlRow
+from runner.report.tables import table_or_blocks
+from runner.report.text import plain
 from runner.sweeps.announcing import agreed, announcement
 from runner.sweeps.parts import Data, Parts
 from runner.sweeps.plan import plan_controls
@@ -82,15 +82,10 @@ def show(report: ControlReport, console: Console) -> None:
     """Controls against judges: how many cases came out as expected; then what failed, in words."""
     judges = list(dict.fromkeys(row.judge for row in report.rows))
     rows = {(row.control, row.judge): row for row in report.rows}
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("control", overflow="fold")
-    for judge in judges:
-        table.add_column(judge, justify="right")
-    for control in Control:
-        cells = [_cell(rows.get((control, judge))) for judge in judges]
-        if any(cells):
-            table.add_row(control.replace("_", " "), *cells)
-    console.print(table)
+    cells = {control: [_cell(rows.get((control, judge))) for judge in judges] for control in Control}
+    lines = [[control.replace("_", " "), *found] for control, found in cells.items() if any(found)]
+    header = ("control", *(plain(judge, single_line=True) for judge in judges))
+    console.print(table_or_blocks(header, lines, console.width))
     for sentence in report.sentences:
         console.print(Text(sentence))
     for judge in judges:

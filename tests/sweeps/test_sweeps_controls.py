@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import io
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 import runner
 from runner.errors import ConfigurationError, ExitCode
-from runner.sweeps.controls import main
+from runner.judging import ControlReport
+from runner.records import ControlRow
+from runner.sweeps.controls import main, show
 from tests.fakes.model_server import ModelServer
 from tests.sweeps.driving import arguments, money
 
@@ -58,3 +62,15 @@ def test_controls_of_a_run_are_in_its_result_and_its_money(home: Path, model_ser
     without = runner.evaluate(line)
     assert (without.controls, without.control_calls) == ((), ())
     assert model_server.count() == len({call.key for call in result.calls})
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_no_count_of_a_control_is_cut_in_a_narrow_terminal(width: int) -> None:
+    judges = [f"judge_of_{name}" for name in ("grounding", "topicality", "completeness")]
+    rows = tuple(ControlRow(judge, "reference_answer", "passes", 12, 11 - k) for k, judge in enumerate(judges))
+    console = Console(file=io.StringIO(), width=width, no_color=True, force_terminal=False)
+    show(ControlReport(rows, ()), console)
+    assert isinstance(console.file, io.StringIO)
+    shown = console.file.getvalue()
+    assert "…" not in shown
+    assert all(judge in shown and f"{11 - k}/12 ok" in shown for k, judge in enumerate(judges))
