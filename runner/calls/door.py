@@ -207,6 +207,11 @@ class Door:
         """US dollars paid through this door so far, as far as prices are known."""
         return self._core.totals.new_cost
 
+    @property
+    def whole_new_spend(self) -> Decimal | None:
+        """The same where every price is known; ``None`` where one is not."""
+        return self._core.totals.new_cost if self._core.totals.all_priced else None
+
     def spent(self) -> Spent:
         """Calls, tokens and money so far."""
         return self._core.totals.spent()

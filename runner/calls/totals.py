@@ -39,6 +39,8 @@ class Totals:
         self.new_cost = self._total = self._possibly_paid = Decimal(0)
         self._usage = Usage()
         self._unknown: set[str] = set()
+        self.all_priced = True
+        """Whether everything that this door paid for has a known price."""
         self._seen: set[str] = set()
 
     def add_attempt(self, attempt: Attempt) -> None:
@@ -49,10 +51,12 @@ class Totals:
                 self._possibly_paid += attempt.worst_case or Decimal(0)
             if counts(attempt):
                 self._unknown.add(attempt.model)
+                self.all_priced = False
             return
         self._usage += attempt.usage
         if attempt.total_cost is None:
             self._unknown.add(attempt.model)
+            self.all_priced = False
         else:
             self.new_cost += attempt.total_cost
             self._total += attempt.total_cost

@@ -50,7 +50,7 @@ async def _probe_all(models: Sequence[ServedModel], config: Config, home: Path) 
         async for finding in _each(door, models, lessons):
             found.append(finding)
         if models:
-            found.append(ok("probes", f"cost {dollars(door.new_spend)} together, in the ledger"))
+            found.append(ok("probes", f"cost {dollars(door.whole_new_spend)} together, in the ledger"))
     return found
 
 

@@ -197,7 +197,7 @@ class Sweep:
 
     async def _run_jobs(self, door: Door, parts: Parts, tracked: TrackedSweep) -> None:
         places = asyncio.Semaphore(self._places())
-        progress = SweepProgress(self._console, lambda: door.new_spend, quiet=self._quiet)
+        progress = SweepProgress(self._console, lambda: door.whole_new_spend, quiet=self._quiet)
         for dropped, kept in self._duplicates.items():
             progress.note(duplicate_sentence(dropped, kept))
         if not self._quiet and self._inherited is None:

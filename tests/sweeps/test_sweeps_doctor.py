@@ -136,6 +136,14 @@ def test_a_probe_asks_each_model_once_and_says_what_it_takes(capsys: pytest.Capt
         assert server.count(path="/chat/completions", model=GENERATOR) == 1
 
 
+def test_probes_whose_price_nobody_knows_have_not_cost_nothing_together(capsys: pytest.CaptureFixture[str]) -> None:
+    with ModelServer() as server:
+        code, found = doctor(capsys, "--probe", *arguments(server, "generator.model=homemade", "prices=[]"))
+    assert code == ExitCode.DONE
+    assert "(cost unknown" in found["probe homemade"]
+    assert found["probes"].startswith("ok cost unknown together")
+
+
 def test_a_sweep_has_all_its_models_looked_at(model_server: ModelServer, capsys: pytest.CaptureFixture[str]) -> None:
     _, found = doctor(capsys, "-m", *arguments(model_server, "generator.model=one,two", "judge=[grounding]"))
     assert {"price one", "price two", f"price {JUDGE}"} <= set(found)
