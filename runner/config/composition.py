@@ -21,6 +21,7 @@ from runner.config.problems import merged
 from runner.config.provenance import located
 from runner.config.search_path import ConfigSource, active_source, config_loader
 from runner.config.secrets import in_overrides, masked_yaml
+from runner.config.texts import halved
 from runner.config.validation import check, missing_values, unknown_keys, unresolvable_values
 from runner.errors import ConfigurationError, Problem
 
@@ -290,4 +291,7 @@ def _resolve(
         except OmegaConfBaseException:
             return _Draft(overrides, None, problems)
     assert isinstance(config, schema.Config)
-    return _Draft(overrides, config, problems, masked_yaml(dataclasses.asdict(config)), decided, choices)
+    values = dataclasses.asdict(config)
+    if halves := list(halved(values)):  # neither a key nor a file can be made of them
+        return _Draft(overrides, None, [*problems, *located(halves, overrides, source, leave=decided)])
+    return _Draft(overrides, config, problems, masked_yaml(values), decided, choices)

@@ -152,7 +152,8 @@ def keep_sweep(
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_suffix(".tmp")
-        temporary.write_text(json.dumps(content, ensure_ascii=False, indent=2), encoding="utf-8")
+        text = json.dumps(content, ensure_ascii=False, indent=2)
+        temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
         temporary.replace(path)
     except OSError as error:
         return f"{path}: cannot be written ({error.strerror}); the runs themselves are kept"

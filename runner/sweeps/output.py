@@ -54,7 +54,7 @@ class RunOutput:
         """
         began = time.monotonic()
         content = json.dumps(stats_json(result, summarised(result)), ensure_ascii=False, indent=indent)
-        self._replace(self.stats_path, content.encode("utf-8"))
+        self._replace(self.stats_path, content.encode("utf-8", "backslashreplace"))
         took = time.monotonic() - began
         self._next_write = time.monotonic() + max(LEAST_INTERVAL_S, took / WRITING_SHARE)
 

@@ -15,6 +15,7 @@ from runner.report.html import PlannedSpend, Reproduction, render_report
 from runner.sweeps.outcome import SweepOutcome
 from runner.sweeps.plan_totals import JobPlan
 from runner.sweeps.warnings import family
+from runner.text import without_surrogates
 
 logger = logging.getLogger(__name__)
 
@@ -27,7 +28,7 @@ def write_report(outcome: SweepOutcome, path: Path, commit: str = "") -> str:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_suffix(".tmp")
-        temporary.write_text(report_html(outcome, commit), encoding="utf-8")
+        temporary.write_text(without_surrogates(report_html(outcome, commit)), encoding="utf-8")
         temporary.replace(path)
     except OSError as error:
         return f"{path}: cannot be written ({error.strerror}); `runner report {outcome.result.id} --html FILE` does it"

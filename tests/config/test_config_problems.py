@@ -363,3 +363,13 @@ def test_an_id_that_yaml_takes_for_true_is_refused_with_its_file() -> None:
     write("conf/rubric/mine.yaml", "id: yes\nversion: 1\nscale: {kind: boolean}\ninstructions: Look.\n")
     (problem,) = said("stack=extractive", "judge=[topicality]", "rubric@judges.topicality.rubric=mine")
     assert problem.startswith("conf/rubric/mine.yaml: judges.topicality.rubric.id: is True, which YAML makes of yes")
+
+
+def test_half_a_character_in_a_configuration_is_a_problem_with_its_key_and_file_and_no_traceback() -> None:
+    write("conf/knowledge_base/cut.yaml", 'name: cut\nformat: inline\ndocuments:\n  - {id: a, text: "a \\ud83d b"}\n')
+    (problem,) = said("knowledge_base=cut")
+    assert "knowledge_base.documents[0].text" in problem
+    assert "holds half a character" in problem
+    (problem,) = said("questions=file", "questions.path='caf\udce9.csv'")
+    assert problem.startswith("questions.path: holds half a character, or a byte that is not UTF-8, at the \ufffd")
+    problem.encode("utf-8")
