@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 
-def evaluate(overrides: Sequence[str] = (), *, output_dir: Path | None = None, quiet: bool = True) -> RunResult:
+def evaluate(overrides: Sequence[str] = (), *, output_dir: str | Path | None = None, quiet: bool = True) -> RunResult:
     """Runs one configuration, as ``python -m runner OVERRIDES`` does, and returns its records.
 
     Works in a script and in a notebook (under a running event loop). Like the command line it reads ``.env`` of the
@@ -60,7 +60,7 @@ def evaluate(overrides: Sequence[str] = (), *, output_dir: Path | None = None, q
     return result.runs[0]
 
 
-def sweep(overrides: Sequence[str] = (), *, output_dir: Path | None = None, quiet: bool = True) -> SweepResult:
+def sweep(overrides: Sequence[str] = (), *, output_dir: str | Path | None = None, quiet: bool = True) -> SweepResult:
     """Runs all combinations, as ``python -m runner -m OVERRIDES`` does, and returns their runs.
 
     Parameters, environment and errors are those of ``evaluate``; ``output_dir`` gets a folder a job. ``runs`` are in
@@ -239,13 +239,13 @@ def _overrides(given: Sequence[str]) -> tuple[str, ...]:
     return tuple(given)
 
 
-def _run(jobs: Sequence[Job], output_dir: Path | None, quiet: bool) -> SweepResult:
+def _run(jobs: Sequence[Job], output_dir: str | Path | None, quiet: bool) -> SweepResult:
     problems = check(jobs)
     if problems:
         raise ConfigurationError(problems)
     from runner.sweeps.launch import run_jobs
 
-    folder = output_dir or Path("outputs") / datetime.now().strftime("%Y-%m-%d/%H-%M-%S-%f")
+    folder = Path(output_dir) if output_dir else Path("outputs") / datetime.now().strftime("%Y-%m-%d/%H-%M-%S-%f")
     outcome = _outside_running_loop(lambda: run_jobs(jobs, output_dir=folder, quiet=quiet))
     if outcome.stopped_by:
         raise RunnerError(outcome.stopped_by)

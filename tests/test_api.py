@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +16,7 @@ from runner.errors import ConfigurationError
 from runner.findings import GateWord
 from runner.records import RunStatus
 from tests.fakes.model_server import ModelServer
+from tests.fakes.records import full_record, full_run
 from tests.sweeps.driving import arguments, money
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -92,6 +95,24 @@ def test_a_sweep_under_a_running_event_loop_is_a_sweep(model_server: ModelServer
 def test_one_text_instead_of_a_list_is_a_sentence() -> None:
     with pytest.raises(ConfigurationError, match="give a list"):
         runner.evaluate("stack=extractive")
+
+
+@pytest.mark.parametrize("measure", ["nope", "", "MEAN", None, 3])
+def test_a_measure_that_there_is_not_is_a_sentence(measure: Any, tmp_path: Path) -> None:
+    runs = [full_run(name, [full_record(number) for number in range(3)]) for name in ("one", "two")]
+    for asked in (runner.compare, partial(runner.calibrate, labels=tmp_path / "labels.csv")):
+        with pytest.raises(ConfigurationError) as raised:
+            asked(*runs, measure=measure)
+        assert str(raised.value) == f"measure: there is no {measure!r}; say mean or pass_rate"
+
+
+def test_the_folder_of_the_output_may_be_a_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    line = ["stack=extractive", "questions=academic_faq_demo", "questions.limit=1", "tracking=none"]
+    runner.evaluate(line, output_dir="one")
+    assert (tmp_path / "one" / "stats.json").is_file()
+    runner.sweep([*line, "retriever.top_k=1,2"], output_dir=str(tmp_path / "two"))
+    assert len(list((tmp_path / "two").glob("*/stats.json"))) == 2
 
 
 def test_every_public_function_says_what_it_takes_and_raises() -> None:

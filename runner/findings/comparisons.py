@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NoReturn
+
+from runner.errors import ConfigurationError
 
 
 class Word(StrEnum):
@@ -25,6 +28,10 @@ class Measure(StrEnum):
 
     MEAN = "mean"
     PASS_RATE = "pass_rate"  # noqa: S105 (no password)
+
+    @classmethod
+    def _missing_(cls, value: object) -> NoReturn:
+        raise ConfigurationError(f"measure: there is no {value!r}; say {' or '.join(one.value for one in cls)}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,6 +66,7 @@ def calibrate_stored(
     from runner.statistics.label_files import read_labels, scale_of
 
     check_seed(seed)
+    Measure(measure)
     runs = loaded(runs)
     chosen = judge or judges_of(runs)[0]
     scale = scale_of(runs, chosen)

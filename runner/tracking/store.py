@@ -100,18 +100,19 @@ def open_store(uri: str | None, experiment: str, home: Path) -> OpenStore:
             _prepare_sqlite(address)
             client = _client(address)
             experiment_id = _experiment(client, experiment, home, local=not is_server(address))
+        store = OpenStore(address, client, experiment_id)
+        _close_dead_runs(store)
     except filelock.Timeout as problem:
         raise TrackingUnavailable(
             f"{home / 'mlflow.lock'} is held by another launch for more than {LOCK_TIMEOUT_S:.0f} seconds; "
             "end that launch, or run with tracking=none."
         ) from problem
     except Exception as problem:
+        check_server(address)  # it may have gone away since it was asked
         raise TrackingUnavailable(
             f"tracking: the MLflow store {without_password(address)} cannot be opened ({first_line(problem)}); "
             "nothing was paid. Correct tracking.uri, or run with tracking=none."
         ) from problem
-    store = OpenStore(address, client, experiment_id)
-    _close_dead_runs(store)
     return store
 
 

@@ -15,12 +15,15 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from runner.errors import TrackingUnavailable
 from runner.records import Record, RunStatus
 from runner.tracking import frames, launch, operations, traces
 from runner.tracking.environment import set_switches
+
+if TYPE_CHECKING:
+    from runner.tracking.store import OpenStore
 
 BATCH = 64
 """Records that go out together at most."""
@@ -79,24 +82,35 @@ class Worker:
                 self._handle(message)
 
     def _open(self, uri: str | None, experiment: str, home: Path, launch_tag: str) -> bool:
-        from runner.tracking.store import check_server, open_store
+        from runner.tracking.store import check_server, first_line, open_store, without_password
 
         try:
             if uri:
                 check_server(uri)
             store = open_store(uri, experiment, home)
+            self._begin(store, home, experiment)
         except TrackingUnavailable as problem:
             self._say("unavailable", str(problem))
             return False
+        except Exception as problem:
+            logger.exception("opening failed")
+            where = without_password(uri) if uri else "of the home"
+            said = (
+                f"tracking: the MLflow store {where} cannot be written to ({first_line(problem)}); nothing was paid. "
+            )
+            self._say("unavailable", said + "Correct tracking.uri, or run with tracking=none.")
+            return False
+        self._launch = {launch.TAG: launch_tag}
+        self._say("ready", store.experiment_id)
+        return True
+
+    def _begin(self, store: OpenStore, home: Path, experiment: str) -> None:
         from runner.tracking.delivery import Delivery
         from runner.tracking.sink import Sink
         from runner.tracking.spool import Spool
 
         self._sink = Sink(store)
         self._delivery = Delivery(store, self._sink, Spool(home, store.uri, experiment))
-        self._launch = {launch.TAG: launch_tag}
-        self._say("ready", store.experiment_id)
-        return True
 
     def _listen(self) -> None:
         while True:
