@@ -17,6 +17,7 @@ from runner.errors import ConfigurationError, ExitCode, RunnerError
 from runner.sweeps.asked_run import AskedRun
 from runner.sweeps.conversation import LEAVE, Conversation
 from runner.sweeps.parts import Data, Parts
+from runner.text.surrogates import without_surrogates
 
 PROMPT = "question> "
 SCRIPT_WIDTH = 100_000
@@ -60,6 +61,10 @@ def _talk(conversation: Conversation, loop: asyncio.Runner, *, interactive: bool
     if interactive:
         conversation.say(conversation.greeting)
     for line in _lines(interactive):
+        if line is None:
+            conversation.failures += 1
+            conversation.say(f"this line is not {_encoding()} text, so it was not asked", style="yellow")
+            continue
         if line.lower() in LEAVE:
             return
         if line.startswith(":"):
@@ -100,18 +105,37 @@ def _one(conversation: Conversation, loop: asyncio.Runner, line: str, *, interac
         conversation.say(str(error), style="yellow")
 
 
-def _lines(interactive: bool) -> Iterator[str]:
-    """What the user types, or the lines of a pipe."""
+def _lines(interactive: bool) -> Iterator[str | None]:
+    """What the user types, or the lines of a pipe; ``None`` for a line whose bytes are no text."""
     if not interactive:
-        yield from (line.strip() for line in sys.stdin)
+        yield from _piped()
         return
     with _history():
         while True:
             try:
-                yield input(PROMPT).strip()
+                line = input(PROMPT).strip()
             except (EOFError, KeyboardInterrupt):
                 print()
                 return
+            except UnicodeDecodeError:
+                yield None
+            else:
+                yield line if line == without_surrogates(line) else None
+
+
+def _piped() -> Iterator[str | None]:
+    # Not the text stream: where that meets a byte that is no text, the lines after it are lost.
+    for raw in getattr(sys.stdin, "buffer", sys.stdin):
+        try:
+            line = raw if isinstance(raw, str) else raw.decode(_encoding())
+        except UnicodeDecodeError:
+            yield None
+        else:
+            yield line.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}").strip()
+
+
+def _encoding() -> str:
+    return (sys.stdin.encoding or "utf-8").upper()
 
 
 @contextlib.contextmanager

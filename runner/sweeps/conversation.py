@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -20,6 +19,7 @@ from runner.journal import failures
 from runner.records import Question, Record
 from runner.report.answer import render_record
 from runner.report.text import plain
+from runner.sweeps.saving import NotSaved, save_question
 
 LEAVE = ("quit", "exit", "q", ":quit", ":q")
 MOST_K = 10_000
@@ -27,7 +27,7 @@ MOST_K = 10_000
 HELP = """type a question, or
   :k 5               retrieve 5 chunks a question
   :judge grounding   only this judge (several: with commas; all: :judge all; no name: which there are)
-  :save FILE         append the last question to a JSON Lines question file
+  :save FILE         append the last question to a .jsonl, .json or .csv question file
   :help              this
   quit, exit, q      leave (Ctrl-C and Ctrl-D too)"""
 
@@ -123,32 +123,16 @@ class Conversation:
         if not self._records or not name:
             self.say(":save wants a file, after a question was asked, such as :save questions.jsonl", "yellow")
             return
-        question = self._records[-1].question
-        row: dict[str, object] = {"id": question.id, "question": question.text}
-        if question.reference is not None:
-            row["reference"] = question.reference
-        if question.gold:
-            row["gold"] = list(question.gold)
-        path = Path(name).expanduser()
+        path = Path(name)
         try:
-            there = path.read_text(encoding="utf-8") if path.exists() else ""
-            if _holds(there, question.id):
-                self.say(f"{path} holds this question already")
-                return
-            gap = "\n" if there and not there.endswith("\n") else ""
-            with path.open("a", encoding="utf-8", errors="backslashreplace") as file:
-                file.write(gap + json.dumps(row, ensure_ascii=False) + "\n")
-        except (OSError, ValueError) as error:
+            path = path.expanduser()
+            self.say(save_question(self._records[-1].question, path))
+        except (OSError, ValueError, RuntimeError) as error:
             self.say(f"{path}: cannot be written ({error})", "yellow")
-            return
-        self.say(f"saved to {path}")
+        except NotSaved as refused:
+            self.say(f"{path}: not saved: {refused}", "yellow")
 
 
 def _identifier(text: str) -> str:
     """The same question has the same id, whenever it is asked."""
     return "ask-" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
-
-
-def _holds(lines: str, identifier: str) -> bool:
-    """Whether a JSON Lines question file holds this id. Raises ValueError where it is not such a file."""
-    return any(json.loads(line).get("id") == identifier for line in lines.split("\n") if line.strip())

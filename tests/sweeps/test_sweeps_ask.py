@@ -88,6 +88,123 @@ def test_saved_questions_are_a_question_file(
     assert loaded[2].gold
 
 
+def saved(
+    model_server: ModelServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
+) -> str:
+    known = "How many credit hours do I need to graduate?"
+    lines = [PARKING, f":save {name}", f":save {name}", known, f":save {name}", ":k 2"]
+    assert piped(model_server, monkeypatch, *lines) == ExitCode.DONE
+    said = capsys.readouterr().out
+    assert "top_k=2" in said, "the session goes on"
+    return said
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "ndjson", "json", "csv", "tsv"])
+def test_save_writes_the_format_of_the_suffix(
+    suffix: str, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = saved(model_server, monkeypatch, capsys, f"new.{suffix}")
+    assert said.count(f"saved to new.{suffix}") == 2
+    assert said.count("holds this question already") == 1
+    loaded = load_questions(Questions(name="mine", path=f"new.{suffix}"), seed=1)
+    assert [question.text for question in loaded] == [PARKING, "How many credit hours do I need to graduate?"]
+    assert loaded[0].id.startswith("ask-")
+    assert loaded[1].reference
+    assert loaded[1].gold
+
+
+@pytest.mark.parametrize(
+    ("name", "there", "note"),
+    [
+        ("a.json", '[{"id": "a", "question": "Q?"}]', ""),
+        ("a.json", '{"questions": [{"id": "a", "question": "Q?"}]}', ""),
+        ("a.csv", "\ufeffquestion;gold;reference;id\nQ?;;;a", ""),
+        ("a.csv", 'note,question\r\n"x, y",Q?\r\n', ", without reference and gold: it has no such column"),
+    ],
+)
+def test_save_appends_to_what_is_there_in_its_own_columns(
+    name: str,
+    there: str,
+    note: str,
+    model_server: ModelServer,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path(name).write_text(there, encoding="utf-8", newline="")
+    assert f"saved to {name}{note}\n" in saved(model_server, monkeypatch, capsys, name)
+    loaded = load_questions(Questions(name="mine", path=name), seed=1)
+    assert [question.text for question in loaded][:2] == ["Q?", PARKING]
+    assert bool(loaded[2].gold) is not bool(note)
+
+
+@pytest.mark.parametrize(
+    ("name", "there", "said"),
+    [
+        ("a.txt", None, "no question file ends in .txt; name a .jsonl"),
+        ("a", None, "no question file ends in nothing; name a .jsonl"),
+        ("a.csv", b"x,y\n1,2\n", "no column question"),
+        ("a.csv", b"caf\xe9,question\n", "not UTF-8"),
+        ("a.jsonl", b'[{"id": "a"}]\n', "line 1 is no JSON object"),
+        ("a.jsonl", b"x,y\n", "line 1 is no JSON object"),
+        ("a.json", b"3", "no JSON list"),
+        ("a.json", b"[" * 100_000, "no JSON list"),
+        ("no/such/a.json", None, "cannot be written"),
+        ("~no-such-user/a.json", None, "cannot be written"),
+    ],
+)
+def test_save_refuses_in_one_line_and_leaves_the_file(
+    name: str,
+    there: bytes | None,
+    said: str,
+    model_server: ModelServer,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    if there is not None:
+        Path(name).write_bytes(there)
+    assert said in saved(model_server, monkeypatch, capsys, name)
+    assert (Path(name).read_bytes() if Path(name).exists() else None) == there
+
+
+def test_a_piped_line_that_is_not_utf_8_is_refused_and_the_next_is_asked(
+    model_server: ModelServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = b"\xef\xbb\xbf:k 1\ncaf\xe9?\n" + PARKING.encode() + b"\nq\n"
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines), encoding="utf-8"))
+    assert main(["ask", *arguments(model_server, "questions.limit=3")]) == ExitCode.INCOMPLETE
+    said = capsys.readouterr().out
+    assert "top_k=1" in said
+    assert "this line is not UTF-8 text" in said
+    assert f"question> {PARKING}" in said
+    assert model_server.count(model=GENERATOR) == 1
+
+
+class _Keyboard(io.StringIO):
+    encoding = "utf-8"
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_typed_line_that_is_not_utf_8_is_refused_and_the_session_goes_on(
+    model_server: ModelServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # What input() gives depends on readline and the locale: an error, or halves of characters for the bytes.
+    typed: list[str | None] = [None, "caf\udce9?", ":k 2", "q"]
+
+    def typing(_: str) -> str:
+        line = typed.pop(0)
+        return b"caf\xe9?".decode() if line is None else line
+
+    monkeypatch.setattr("builtins.input", typing)
+    monkeypatch.setattr(sys, "stdin", _Keyboard())
+    assert main(["ask", *arguments(model_server, "questions.limit=3")]) == ExitCode.INCOMPLETE
+    said = capsys.readouterr().out
+    assert said.count("this line is not UTF-8 text") == 2
+    assert "top_k=2" in said
+    assert model_server.count() == 0
+
+
 def test_a_failed_verdict_is_shown_with_its_reason_and_makes_the_exit_code_three(
     model_server: ModelServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
