@@ -146,6 +146,9 @@ def _history() -> Iterator[None]:
     except ImportError:
         yield
         return
+    if "libedit" not in (readline.__doc__ or ""):
+        # Ctrl-D that is typed before the prompt waits reaches readline as a zero: the terminal made that of it.
+        readline.parse_and_bind(r'"\C-@": "\C-d"')
     path = home() / "ask_history"
     with contextlib.suppress(OSError):
         readline.read_history_file(path)

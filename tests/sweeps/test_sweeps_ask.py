@@ -329,6 +329,14 @@ def test_ctrl_c_and_the_end_of_the_input_leave_without_a_traceback(model_server:
         assert "Traceback" not in person.printed
 
 
+def test_ctrl_d_as_the_very_first_key_leaves(model_server: ModelServer) -> None:
+    with terminal(model_server) as person:
+        # Before anybody reads: the terminal keeps it as a zero, which readline takes for another key.
+        person.type("\x04")
+        assert person.ended() == ExitCode.DONE
+        assert "Traceback" not in person.printed
+
+
 def test_ctrl_c_while_an_answer_is_made_drops_the_question_and_stays(model_server: ModelServer) -> None:
     model_server.latency_s = 30.0
     with terminal(model_server) as person:
