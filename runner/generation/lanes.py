@@ -226,12 +226,12 @@ class _Lane:
 
     def end(self) -> Future[None] | None:
         """Cancels what runs; ``None`` where the loop has ended already."""
-        work = self._finish()
-        try:
-            return asyncio.run_coroutine_threadsafe(work, self.loop)
-        except RuntimeError:
-            work.close()
-            return None
+        ended: Future[None] = Future()
+
+        def begin() -> None:
+            self.loop.create_task(self._finish()).add_done_callback(lambda _: ended.done() or ended.set_result(None))
+
+        return ended if self.call(begin) else None
 
     async def _finish(self) -> None:
         others = asyncio.all_tasks() - {asyncio.current_task()}
