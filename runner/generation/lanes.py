@@ -228,8 +228,12 @@ class _Lane:
         """Cancels what runs; ``None`` where the loop has ended already."""
         ended: Future[None] = Future()
 
+        def tell(_: object) -> None:
+            if not ended.done():
+                ended.set_result(None)
+
         def begin() -> None:
-            self.loop.create_task(self._finish()).add_done_callback(lambda _: ended.done() or ended.set_result(None))
+            self.loop.create_task(self._finish()).add_done_callback(tell)
 
         return ended if self.call(begin) else None
 
