@@ -52,12 +52,13 @@ class Door:
     def endpoint(self, endpoint: Endpoint, model: str) -> ModelEndpoint:
         """Where this model is served, checked as far as that goes without a call.
 
-        Raises ConfigurationError for a missing key or address, and for a model of unknown price under a cap.
+        Raises ConfigurationError for a missing key (where calls are made) or address, and for a model of unknown price
+        under a cap.
         """
         if endpoint.provider == "embedded":
             found = endpoints.embedded(endpoint, model, self._embedded().identity(model))
         else:
-            found = endpoints.resolve(endpoint, model)
+            found = endpoints.resolve(endpoint, model, needs_key=not self.offline)
             self._core.redactor.learn(api_key(found))
         self._core.purse.cap.check_models([(found.provider, model)], self._core.rules.overrides)
         return found
@@ -235,6 +236,10 @@ class Door:
     def remember_text(self, kind: str, name: str, version: str, text: str, *, replace: bool = False) -> str | None:
         """Note which text a version of a rubric or prompt has; returns the other text that it had before, if any."""
         return self._core.ledger.remember_text(kind, name, version, text, replace=replace)
+
+    def text_versions(self, kind: str, name: str) -> frozenset[str]:
+        """The versions of a rubric or prompt whose text is noted."""
+        return self._core.ledger.text_versions(kind, name)
 
     async def close(self) -> None:
         """End what is under way and let go of clients, servers and the ledger."""

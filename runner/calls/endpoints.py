@@ -15,8 +15,11 @@ EMBEDDED = "embedded://"
 """In place of an address where the model runs in a server of ours."""
 
 
-def resolve(endpoint: Endpoint, model: str) -> ModelEndpoint:
-    """Where a hosted model is. Raises ConfigurationError for a missing key or address; nothing is sent."""
+def resolve(endpoint: Endpoint, model: str, *, needs_key: bool = True) -> ModelEndpoint:
+    """Where a hosted model is. Raises ConfigurationError for a missing key or address; nothing is sent.
+
+    ``needs_key``: false for a door that makes no call.
+    """
     base_url = endpoint.base_url or os.environ.get("OPENAI_BASE_URL") or ""
     problems = []
     if not base_url:
@@ -33,7 +36,7 @@ def resolve(endpoint: Endpoint, model: str) -> ModelEndpoint:
     elif not base_url.startswith(("http://", "https://")):
         problems.append(Problem("endpoint.base_url", f"{base_url} does not begin with http:// or https://"))
     name = endpoint.api_key_env
-    if name is not None and not os.environ.get(name):
+    if needs_key and name is not None and not os.environ.get(name):
         problems.append(
             Problem(
                 name,

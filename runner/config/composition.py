@@ -58,10 +58,15 @@ def compose_one(overrides: Sequence[str] = (), *, source: ConfigSource | None = 
     return compose_jobs(overrides, multirun=False, source=source)[0]
 
 
-def prepare(overrides: Sequence[str], *, multirun: bool, source: ConfigSource | None = None) -> tuple[Job, ...]:
-    """Composes and checks. Raises one ConfigurationError with all problems of all jobs of both kinds."""
+def prepare(
+    overrides: Sequence[str], *, multirun: bool, source: ConfigSource | None = None, needs_keys: bool = True
+) -> tuple[Job, ...]:
+    """Composes and checks. Raises one ConfigurationError with all problems of all jobs of both kinds.
+
+    ``needs_keys``: whether a key of an API that is not set is a problem; it is none where no call is made.
+    """
     composed = compose(overrides, multirun=multirun, source=source)
-    problems = merged([*composed.problems, *check(composed.jobs)])
+    problems = merged([*composed.problems, *check(composed.jobs, needs_keys=needs_keys)])
     if problems:
         raise ConfigurationError(problems)
     return composed.jobs

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 
-def check(jobs: Sequence[Job]) -> list[Problem]:
+def check(jobs: Sequence[Job], *, needs_keys: bool = True) -> list[Problem]:
     """Everything that is wrong with any of the jobs, each thing once; empty where all can start.
 
-    A problem that only some jobs have is said with the job's name.
+    A problem that only some jobs have is said with the job's name. Without ``needs_keys`` keys of APIs may be missing.
     """
     found = [_check_one(job) for job in jobs]
     shared = set.intersection(*(set(problems) for problems in found)) if found else set()
@@ -38,7 +38,8 @@ def check(jobs: Sequence[Job]) -> list[Problem]:
         for job, problems in zip(jobs, found, strict=True)
         for problem in problems
     ]
-    return list(merged([*named, *rules.missing_api_keys([job.config for job in jobs])]))
+    keys = rules.missing_api_keys([job.config for job in jobs]) if needs_keys else ()
+    return list(merged([*named, *keys]))
 
 
 def _check_one(job: Job) -> list[Problem]:

@@ -36,7 +36,7 @@ def check_versions(rubrics: Iterable[tuple[str, Rubric]], door: Door, *, allow_e
             changed = before is not None and not allow_edit
             noted[place] = text
         if changed and before is not None:
-            problems.setdefault(rubric_name(rubric), _problem(judge, rubric, before, text))
+            problems.setdefault(rubric_name(rubric), _problem(judge, rubric, before, text, _next(rubric, door, noted)))
     if problems:
         raise ConfigurationError(list(problems.values()))
 
@@ -54,9 +54,16 @@ def difference(before: str, after: str) -> str:
     return "\n".join(f"      {line}" for line in shown)
 
 
-def _problem(judge: str, rubric: Rubric, before: str, after: str) -> Problem:
+def _next(rubric: Rubric, door: Door, noted: Iterable[tuple[str, int]]) -> int:
+    """A version above all that have a text, so that the remedy is not refused in its turn."""
+    known = {int(version) for version in door.text_versions(KIND, rubric.id) if version.isdecimal()}
+    launched = {version for name, version in noted if name == rubric.id}
+    return max(known | launched | {rubric.version}) + 1
+
+
+def _problem(judge: str, rubric: Rubric, before: str, after: str, free: int) -> Problem:
     return Problem(
         f"judges.{judge}.rubric",
         f"{rubric_name(rubric)} has results under another text:\n{difference(before, after)}\n     ",
-        f"give the new text version: {rubric.version + 1}, or say allow_rubric_edit=true",
+        f"give the new text version: {free}, or say allow_rubric_edit=true",
     )

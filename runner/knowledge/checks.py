@@ -11,15 +11,23 @@ from runner.records import Document, Question
 
 
 def check_questions(
-    questions: Sequence[Question], documents: Sequence[Document], *, needs_reference: Sequence[str]
+    questions: Sequence[Question],
+    documents: Sequence[Document],
+    *,
+    needs_reference: Sequence[str],
+    name: str = "those of other documents",
 ) -> list[Problem]:
     """Everything that would make scores of these questions meaningless.
 
     Gold ids that no document has (not checked without documents), questions without text, references that only
     repeat the question, and judges in ``needs_reference`` where no question has a reference answer at all. (Where
-    only some have none, the judge's verdict on those is "not applicable".)
+    only some have none, the judge's verdict on those is "not applicable".) Where nearly all questions have gold from
+    elsewhere, the set, called ``name`` there, was made for other documents: one problem instead of one each.
     """
-    problems = list(_gold(questions, {document.id for document in documents}) if documents else ())
+    known = {document.id for document in documents}
+    problems: list[Problem] = []
+    if documents:
+        problems = _of_other_documents(questions, known, name) or list(_gold(questions, known))
     for question in questions:
         if not question.text.strip():
             problems.append(Problem(f"question {question.id}", "has no text"))
@@ -31,6 +39,23 @@ def check_questions(
         what = "needs reference answers, and no question has one"
         problems.extend(Problem(f"judges.{name}", what, remedy) for name in needs_reference)
     return problems
+
+
+_FEW = 3
+"""So few questions are named one by one, whatever is wrong with them."""
+_NEARLY_ALL = 0.9
+
+
+def _of_other_documents(questions: Sequence[Question], known: set[str], name: str) -> list[Problem]:
+    """One problem where the questions are those of another knowledge base, as after a change of the documents alone."""
+    with_gold = [question for question in questions if question.gold]
+    strange = [question for question in with_gold if known.isdisjoint(question.gold)]
+    if len(strange) < max(_FEW, _NEARLY_ALL * len(with_gold)):
+        return []
+    example, there = strange[0].gold[0], min(known)
+    what = f"these are {name}, whose gold documents ({example}, ...) are not in this knowledge base"
+    remedy = f"say questions=NAME, or questions=file questions.path=FILE; gold is the id of a document, such as {there}"
+    return [Problem("questions", what, remedy)]
 
 
 def _gold(questions: Sequence[Question], known: set[str]) -> Iterator[Problem]:

@@ -136,7 +136,7 @@ def _docx(path: Path) -> Prose:
 
 def _missing(path: Path, library: str, extra: str) -> Unreadable:
     what = f"needs the library {library}, which is not installed"
-    return Unreadable(Problem(str(path), what, f'install it with: pip install "rag-judge-runner[{extra}]"'))
+    return Unreadable(Problem(str(path), what, f"install it with: pip install 'rag-judge-runner[{extra}]'"))
 
 
 _READERS: dict[str, Callable[[Path], Prose]] = {

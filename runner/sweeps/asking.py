@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import sys
 from collections.abc import Iterator, Sequence
 
@@ -13,7 +14,9 @@ from runner.calls import Door, open_door
 from runner.config import Job, home
 from runner.config.arguments import parse_arguments
 from runner.config.composition import prepare
+from runner.config.schema import Config
 from runner.errors import ConfigurationError, ExitCode, RunnerError
+from runner.records import Question
 from runner.sweeps.asked_run import AskedRun
 from runner.sweeps.conversation import LEAVE, Conversation
 from runner.sweeps.parts import Data, Parts
@@ -44,7 +47,7 @@ def main(argv: Sequence[str]) -> int:
 def ask(job: Job, console: Console, *, interactive: bool, track: bool = False) -> int:
     """Reads lines until the end of the input, ``quit`` or Ctrl-C. Returns the exit code."""
     data = Data()
-    problems = data.problems((job,))
+    problems = data.problems((job,), asks_set=False)
     if problems:
         raise ConfigurationError(problems)
     tracked = AskedRun.open(job, data) if track else None
@@ -86,9 +89,16 @@ def _session(job: Job, data: Data, console: Console) -> Iterator[tuple[Conversat
         try:
             parts = Parts(door, home(), data)
             parts.check((job,))
-            yield Conversation(job, loop.run(parts.pipeline(job)), console), loop
+            pipeline = loop.run(parts.pipeline(job))
+            yield Conversation(job, dataclasses.replace(pipeline, questions=_fitting(config, data)), console), loop
         finally:
             loop.run(stack.aclose())
+
+
+def _fitting(config: Config, data: Data) -> tuple[Question, ...]:
+    """The questions of the set whose gold is in the documents: reference answers of other documents are none here."""
+    known = {document.id for document in data.documents(config)}
+    return tuple(one for one in data.questions(config) if not known or known.issuperset(one.gold))
 
 
 def _one(conversation: Conversation, loop: asyncio.Runner, line: str, *, interactive: bool) -> None:

@@ -59,6 +59,7 @@ def main(argv: Sequence[str]) -> int:
     show(iter([fail("configuration", str(problem)) for problem in said]))
     if not said:
         show(iter([ok("configuration", _jobs(composed.jobs))]))
+        show(data(composed.jobs))
     if composed.jobs:
         show(stores(composed.jobs[0]))
         show(model_findings(models, home()))
@@ -67,8 +68,25 @@ def main(argv: Sequence[str]) -> int:
     return ExitCode.BAD_CONFIGURATION if failed else ExitCode.DONE
 
 
+def data(jobs: Sequence[Job]) -> Iterator[Finding]:
+    """Whether documents and questions can be read and belong together, as a launch checks it."""
+    from runner.sweeps.parts import Data
+
+    read = Data()
+    problems = read.problems(tuple(jobs))
+    yield from (fail("data", str(problem)) for problem in problems)
+    if jobs and not problems:
+        documents = {one.id for job in jobs for one in read.documents(job.config)}
+        questions = {one.id for job in jobs for one in read.questions(job.config)}
+        yield ok("data", f"{_count(len(documents), 'document')}, {_count(len(questions), 'question')}")
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 def _jobs(jobs: Sequence[Job]) -> str:
-    return f"composes to {len(jobs)} job{'' if len(jobs) == 1 else 's'}"
+    return f"composes to {_count(len(jobs), 'job')}"
 
 
 def _probe(models: Sequence[ServedModel], job: Job, broken: bool) -> Iterator[Finding]:
@@ -88,7 +106,7 @@ def installed() -> Iterator[Finding]:
     found = {name: _version(name) for name in _PACKAGES}
     missing = [name for name, version in found.items() if version is None]
     if missing:
-        yield fail("packages", f"{', '.join(missing)} missing", "install again: pip install rag-judge-runner")
+        yield fail("packages", f"{', '.join(missing)} missing", "install runner again, as its README says")
     else:
         yield ok("packages", ", ".join(f"{name} {version}" for name, version in found.items()))
     for extra, names in _EXTRAS.items():

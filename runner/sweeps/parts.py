@@ -53,6 +53,13 @@ def _is_settings(part: Any) -> TypeGuard[DataclassInstance]:
     return dataclasses.is_dataclass(part) and not isinstance(part, type)
 
 
+def _set_of(job: Job) -> str:
+    """What the question set of a job is called, and whether it is what stood there already."""
+    name = job.group_choices.get("questions") or job.config.questions.name
+    said = any(override.lstrip("+").startswith(("questions=", "questions.path=")) for override in job.overrides)
+    return name if said else f"still {name}"
+
+
 class Data:
     """Documents, chunks and questions of all jobs, each read once. Nothing here costs money."""
 
@@ -91,15 +98,19 @@ class Data:
             lambda: load_questions(config.questions, config.seed),
         )
 
-    def problems(self, jobs: tuple[Job, ...]) -> list[Problem]:
-        """Everything that is wrong with the data that these jobs name; each problem once."""
+    def problems(self, jobs: tuple[Job, ...], *, asks_set: bool = True) -> list[Problem]:
+        """Everything that is wrong with the data that these jobs name; each problem once.
+
+        ``asks_set``: whether the questions of the set are asked; where others are, theirs do not matter.
+        """
         found: dict[str, Problem] = {}
         for job in jobs:
             try:
                 documents = self.documents(job.config)
                 questions = self.questions(job.config)
                 needs = [name for name, judge in job.config.judges.items() if "reference" in judge.rubric.inputs]
-                problems = check_questions(questions, documents, needs_reference=needs)
+                checked = questions if asks_set else ()
+                problems = check_questions(checked, documents, needs_reference=needs, name=_set_of(job))
                 problems += panel_problems(job.config.panels, job.config.judges)
             except ConfigurationError as error:
                 problems = list(error.problems) or [Problem(job.name, str(error))]

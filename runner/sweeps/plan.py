@@ -13,6 +13,7 @@ from pathlib import Path
 
 from runner.calls import Door, open_door
 from runner.config import Job
+from runner.config.rules import missing_api_keys
 from runner.errors import ConfigurationError
 from runner.evaluation import is_final
 from runner.journal import Journal
@@ -47,9 +48,14 @@ async def plan_sweep(
         total=summary("all", whole, answered),
         seconds=seconds(whole.likely, jobs[0].config, planner.estimator),
         grounds=grounds(measured, len(pairs)),
-        warnings=sweep_warnings(jobs, [data.questions(job.config) for job in jobs]),
+        warnings=(*_missing_keys(jobs), *sweep_warnings(jobs, [data.questions(job.config) for job in jobs])),
         duplicates=duplicates,
     )
+
+
+def _missing_keys(jobs: Sequence[Job]) -> list[str]:
+    missing = missing_api_keys([job.config for job in jobs])
+    return [f"{problem.where} is not set: the run will need it" for problem in missing]
 
 
 async def plan_controls(job: Job, home: Path, data: Data) -> JobPlan:

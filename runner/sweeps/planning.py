@@ -30,7 +30,7 @@ def main(argv: Sequence[str]) -> int:
     if arguments.information:
         raise ConfigurationError(f"plan: {' '.join(arguments.information)} is not for this verb; give only overrides")
     jobs, duplicates = drop_duplicates(
-        prepare(arguments.overrides, multirun=arguments.multirun, source=arguments.source)
+        prepare(arguments.overrides, multirun=arguments.multirun, source=arguments.source, needs_keys=False)
     )
     plan = asyncio.run(plan_sweep(jobs, duplicates, home()))
     console = Console()

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from runner.cli import VERBS
-from runner.config import compose, shipped_conf
+from runner.config import compose, compose_one, shipped_conf
 from runner.config.arguments import parse_arguments
 from runner.config.paths import GROUPS
+from runner.judging import lint_rubric
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -58,3 +59,20 @@ def test_every_option_that_the_readme_names_is_there() -> None:
         shipped = {file.stem for file in (shipped_conf() / group).glob("*.yaml")}
         named = set(re.findall(r"`(\w+)`", row.rpartition("|")[0].rpartition("|")[2]))
         assert named == shipped, group
+
+
+def test_a_readme_command_after_its_own_cd_was_no_longer_there() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert re.findall(r"\.venv/bin/(?!activate)\S+", text) == []
+    assert text.index("source .venv/bin/activate") < text.index("runner init my_project")
+
+
+def test_the_rubric_of_the_readme_was_criticised_by_the_lint() -> None:
+    (written,) = re.findall(r"# conf/rubric/tone_v1.yaml\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+    file = Path("conf/rubric/tone_v1.yaml")
+    file.parent.mkdir(parents=True)
+    file.write_text(written, encoding="utf-8")
+    job = compose_one(["judge=grounding", "rubric@judges.grounding.rubric=tone_v1"])
+    rubric = job.config.judges["grounding"].rubric
+    assert rubric.id == "tone"
+    assert not [said for said in lint_rubric(rubric) if "nothing about" in str(said)]

@@ -21,6 +21,9 @@ class Texts:
             self.known[(kind, name, version)] = text
         return before if before != text else None
 
+    def text_versions(self, kind: str, name: str) -> frozenset[str]:
+        return frozenset(known[2] for known in self.known if known[:2] == (kind, name))
+
 
 def test_the_same_text_is_noted_once_and_never_refused() -> None:
     door = Texts()
@@ -65,3 +68,15 @@ def test_two_texts_under_one_version_in_one_launch_are_refused_even_with_leave_t
     for allow in (False, True):
         with pytest.raises(ConfigurationError, match="grounding@1"):
             check_versions([("a", shipped("grounding_v1")), ("b", edited)], Texts(), allow_edit=allow)  # type: ignore[arg-type]
+
+
+def test_an_edited_rubric_was_advised_a_version_that_has_results_too() -> None:
+    door = Texts()
+    second = shipped("grounding_v1")
+    second.instructions += " Be strict."
+    second.version = 2
+    check_versions([("a", shipped("grounding_v1")), ("b", second)], door, allow_edit=False)  # type: ignore[arg-type]
+    edited = shipped("grounding_v1")
+    edited.instructions += " Be lenient."
+    with pytest.raises(ConfigurationError, match="give the new text version: 3,"):
+        check_versions([("a", edited)], door, allow_edit=False)  # type: ignore[arg-type]

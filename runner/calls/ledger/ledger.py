@@ -203,6 +203,11 @@ class Ledger:
         before: str | None = self.work_here(compare)
         return before
 
+    def text_versions(self, kind: str, name: str) -> frozenset[str]:
+        """The versions that have a text."""
+        wanted = select(texts.c.version).where((texts.c.kind == kind) & (texts.c.id == name))
+        return frozenset(self.work_here(lambda connection: list(connection.execute(wanted).scalars())))
+
     # --- the end -----------------------------------------------------------------------------------------------
 
     def _enter(self, connection: Connection) -> None:
