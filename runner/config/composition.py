@@ -63,8 +63,7 @@ def prepare(
 ) -> tuple[Job, ...]:
     """Composes and checks. Raises one ConfigurationError with all problems of all jobs of both kinds.
 
-    ``needs_keys``: whether a key of an API that is not set is a problem; it is none where no call is made.
-    """
+    Without ``needs_keys`` keys of APIs may be missing."""
     composed = compose(overrides, multirun=multirun, source=source)
     problems = merged([*composed.problems, *check(composed.jobs, needs_keys=needs_keys)])
     if problems:
@@ -74,8 +73,7 @@ def prepare(
 
 def compose(overrides: Sequence[str], *, multirun: bool, source: ConfigSource | None = None) -> Composed:
     """Like ``compose_jobs``, but hands back the problems beside the jobs."""
-    secrets = in_overrides(overrides)
-    if secrets:
+    if secrets := in_overrides(overrides):
         raise ConfigurationError(secrets)
     with config_loader(source) as loader:
         composer = _Composer(loader, source or active_source())
