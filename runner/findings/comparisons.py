@@ -150,7 +150,8 @@ class Comparison:
     """95 %: t with clusters minus 1 degrees, or Tango's for pass rates of single questions.
 
     Where every cluster shows the same difference there is no variance: Tango's over clusters for pass rates, the rule
-    of three times the scale for equal means, else ``None``. Of width 0 only for a run compared with itself.
+    of three times the scale for equal means, else ``None``. Of width 0 only where a difference of 0
+    is certain: a run with itself, one ranking at equal k, the same verdicts.
     """
     p: float | None
     """Of the test named in ``method``, two-sided, uncorrected."""
@@ -181,3 +182,5 @@ class Comparison:
     """The interval that holds together with those of all other pairs of the family (max-T)."""
     unit: str = "document"
     """What a cluster is, in one word."""
+    certain: str = ""
+    """Why the two cannot differ, in words: one ranking at equal k, the same verdicts; empty where they could."""

@@ -198,7 +198,7 @@ def _pair(pair: Comparison) -> list[str]:
         plain(pair.b.name, True),
         f"{pair.questions}{clusters}",
         "" if pair.difference is None else f"{pair.difference * factor:+.{digits}f}",
-        _interval(pair.interval, factor, digits),
+        "identical" if pair.certain else _interval(pair.interval, factor, digits),
         _interval(pair.simultaneous, factor, digits),
         _p(pair.p),
         _p(pair.p_holm),

@@ -42,9 +42,11 @@ def retrieval_notes(summaries: Sequence[RunSummary]) -> list[str]:
         counts = sorted({f"{one.evidence_in_no_chunk} of {one.retrieval_questions}" for one in lost})
         what = "questions whose evidence stands in no chunk"
         notes.append(f"Retrieval over chunks leaves out the {what}: {', '.join(counts)}")
-    if len({k for one in measured for k in by_k(one, False)}) > 1:
+    lengths = {k for one in measured for k in by_k(one, False)}
+    if len(lengths) > 1:
+        # Every run knows the shortest list; at any other k one of them has nothing to be compared.
         notes.append(
             "Retrieval at different k: hit rate, recall, MRR and MAP can only rise with k, so that more of them is no "
-            "sign of a better retriever; compare at equal k, as in `--metric retrieval/recall_at_3`"
+            f"sign of a better retriever; compare at equal k: --metric retrieval/recall_at_{min(lengths)}"
         )
     return notes

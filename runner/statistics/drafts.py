@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from runner.findings import Bounds, Comparison, Interval, Measure, PassRates, Side, Word
+from runner.statistics.certain import same_run, why_certain
+from runner.statistics.lengths import unfair_reason
 from runner.statistics.missing import ends
 from runner.statistics.pairs import End, PairNumbers, pair_numbers
 from runner.statistics.power import ALPHA
 from runner.statistics.proportions import mcnemar, newcombe, tango, unseen_rate
-from runner.statistics.scores import RETRIEVAL_PREFIX, ScoreTable
+from runner.statistics.scores import ScoreTable
 from runner.statistics.sentences import Subject, bounds_sentence, left_out_sentence, open_text, plural, verdict_sentence
 from runner.statistics.unvaried import Kind, Unvaried, unvaried
 from runner.statistics.verdicts import (
@@ -29,8 +30,6 @@ METHOD_T = "paired t, clustered"
 METHOD_MCNEMAR = "McNemar exact"
 METHOD_SIGN_FLIP = "sign-flip permutation"
 METHOD_NONE = "none"
-_RISES_WITH_K = re.compile(r"^(?:retrieval/)?(?:\w+_)?(?:hit_rate|recall|mrr|map)_at_(\d+)$")
-"""Metrics that a longer list can only raise."""
 FEW_CLUSTERS = 10
 """Below this the t interval rests on little: said in a note."""
 
@@ -78,6 +77,7 @@ class Draft:
         what = f"{self.table.metric} (pass rate)" if self.measure == Measure.PASS_RATE else self.table.metric
         asked = numbers.questions > 0
         inferred = numbers.clusters > 1
+        certain = why_certain(self.table, numbers) if inferred else ""
         return Comparison(
             metric=self.table.metric,
             measure=self.measure,
@@ -104,13 +104,14 @@ class Draft:
             verdict=word,
             questions_needed=needed,
             sentence=self._sentence(
-                Subject(self.a.name, self.b.name, what, self.measure, self.table.unit, blocked), word, needed
+                Subject(self.a.name, self.b.name, what, self.measure, self.table.unit, blocked, certain), word, needed
             ),
             notes=tuple(notes),
             p_holm=p_holm,
             p_bh=p_bh,
             simultaneous=simultaneous,
             unit=self.table.unit,
+            certain=certain,
         )
 
     def _sentence(self, subject: Subject, word: Word, needed: int | None) -> str:
@@ -122,7 +123,7 @@ class Draft:
 
     def _bounds(self, p_holm: float | None) -> Bounds | None:
         numbers = self.numbers
-        if numbers.lowest is None or numbers.highest is None or _same_run(self.table, numbers):
+        if numbers.lowest is None or numbers.highest is None or same_run(self.table, numbers):
             return None
         all_equal = _all_equal(self.table, self.measure, numbers, self.margin)
         # A family corrects the bounds as much as it corrects the pair itself.
@@ -192,7 +193,7 @@ def _inference(
     )
     if found.p is None:
         return found, METHOD_NONE
-    single = numbers.clusters == numbers.questions and not _same_run(table, numbers)
+    single = numbers.clusters == numbers.questions and not same_run(table, numbers)
     if measure == Measure.PASS_RATE and rates is not None and single:
         return replace(found, interval=rates.interval, p=rates.p), METHOD_MCNEMAR
     found = replace(found, interval=possible(table, measure, found.interval))
@@ -212,19 +213,10 @@ def _spread(table: ScoreTable, measure: Measure) -> float | None:
     return None if known is None else known[1] - known[0]
 
 
-def _same_run(table: ScoreTable, numbers: PairNumbers) -> bool:
-    """Whether the two are one, so that a difference of 0 is certain: one run, or one ranking of one retriever."""
-    if not numbers.difference == 0 == numbers.error:
-        return False
-    one, other = table.retrieval[numbers.a], table.retrieval[numbers.b]
-    ranking = table.metric.startswith(RETRIEVAL_PREFIX) and numbers.alike and bool(one) and one == other
-    return ranking or table.job_keys[numbers.a] == table.job_keys[numbers.b]
-
-
 def _all_equal(
     table: ScoreTable, measure: Measure, numbers: PairNumbers, margin: float | None
 ) -> Callable[[float, int], Unvaried]:
-    kind = Kind(_spread(table, measure), measure == Measure.PASS_RATE, _same_run(table, numbers), numbers.alike)
+    kind = Kind(_spread(table, measure), measure == Measure.PASS_RATE, same_run(table, numbers), numbers.alike)
     return lambda difference, clusters: unvaried(difference, clusters, kind, margin)
 
 
@@ -262,18 +254,6 @@ def _one_rate(one: PairNumbers, p: float, interval: Interval) -> PassRates:
     )
 
 
-def unfair_reason(table: ScoreTable, a: int, b: int) -> str:
-    """Why a retrieval metric cannot rank two lists of different length; empty where it can."""
-    match = _RISES_WITH_K.match(table.metric)
-    left, right = table.top_k[a], table.top_k[b]
-    if match is None or left is None or right is None or left == right or min(left, right) >= int(match.group(1)):
-        return ""
-    return (
-        f"{table.metric} can only rise with the length of the list, and {table.names[a]} returns {left} chunks, "
-        f"{table.names[b]} {right}: compare at k = {min(left, right)}, or on a judge's scores."
-    )
-
-
 def _notes(table: ScoreTable, numbers: PairNumbers, found: Inference) -> list[str]:
     notes, unit = [], table.unit
     if numbers.open and numbers.lowest is None:
@@ -281,7 +261,7 @@ def _notes(table: ScoreTable, numbers: PairNumbers, found: Inference) -> list[st
             f"{plural(numbers.open, 'question')} failed or has no answer in one of the runs, and the ends of the scale "
             "are not known, so no bounds can be given."
         )
-    if found.unvaried is not None and not _same_run(table, numbers):
+    if found.unvaried is not None and not same_run(table, numbers):
         unseen = unseen_rate(found.clusters)
         what = "Every question shows" if numbers.alike else f"Every {unit} shows"
         notes.append(

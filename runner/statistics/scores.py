@@ -48,6 +48,8 @@ class ScoreTable:
     top_k: tuple[int | None, ...]
     retrieval: tuple[frozenset[tuple[str, str]], ...]
     """What decides each run's ranking (all but ``top_k``); empty where it is not known."""
+    replies: numpy.ndarray[Any, Any]
+    """For each score a number that stands for the replies it was read from; 0 where no stored reply is known."""
     unit: str
     """What a cluster is, in one word."""
     notes: tuple[str, ...]
@@ -81,6 +83,7 @@ class _Row:
     values: list[float]
     passed: list[bool]
     state: list[int]
+    replies: list[int]
     cost: list[float]
     cost_known: bool
     reasons: Counter[str]
@@ -104,7 +107,7 @@ class _Builder:
 
     def row(self, run: RunResult) -> _Row:
         name = run.name or run.job_key[:12]
-        row = _Row(name, run.job_key, [], [], [], [], [], True, Counter(), _top_k(run), _retrieval(run))
+        row = _Row(name, run.job_key, [], [], [], [], [], [], True, Counter(), _top_k(run), _retrieval(run))
         seen: set[str] = set()
         for record in run.records:
             identifier = record.question.id
@@ -135,6 +138,7 @@ class _Builder:
         row.state.append(state)
         row.values.append(value)
         row.passed.append(passed)
+        row.replies.append(_replies(record.scores.get(self.metric)))
         if state != SCORED:
             row.reasons[reason] += 1
         cost = _answer_cost(record)
@@ -184,9 +188,11 @@ class _Builder:
         shape = (len(rows), len(order))
         values, cost = numpy.zeros(shape), numpy.zeros(shape)
         passed, state = numpy.zeros(shape, dtype=bool), numpy.zeros(shape, dtype=numpy.int8)
+        replies = numpy.zeros(shape, dtype=numpy.int64)
         for k, row in enumerate(rows):
             at = column[row.places]
             values[k, at], passed[k, at], state[k, at], cost[k, at] = row.values, row.passed, row.state, row.cost
+            replies[k, at] = row.replies
         ids = list(self.place)
         lowest, highest = self.ends if self.ends else (None, None)
         return ScoreTable(
@@ -206,6 +212,7 @@ class _Builder:
             highest=highest,
             top_k=tuple(row.top_k for row in rows),
             retrieval=tuple(row.retrieval for row in rows),
+            replies=replies,
             unit={BY_GOLD: "document"}.get(self.cluster_by, self.cluster_by),
             notes=self._notes(),
         )
@@ -230,6 +237,15 @@ def score_table(runs: Iterable[RunResult], metric: str, cluster_by: str = BY_GOL
     """
     builder = _Builder(metric, cluster_by)
     return builder.table([builder.row(run) for run in runs])
+
+
+def _replies(score: Score | None) -> int:
+    """The calls that a score was read from, as a number: a key holds model, prompt, answer and rubric."""
+    if score is None:
+        return 0
+    read = tuple((tuple(call.key for call in verdict.calls), verdict.raw) for verdict in score.verdicts)
+    known = bool(read) and all(keys and all(keys) for keys, _ in read)
+    return hash((score.rubric_hash, read)) if known else 0
 
 
 def _unmeasured(record: Record, metric: str) -> str:

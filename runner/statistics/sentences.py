@@ -21,6 +21,8 @@ class Subject:
     """What a cluster is, in one word: document, question, or a metadata field."""
     blocked: str = ""
     """What keeps the verdict open although the scores would decide; empty where nothing does."""
+    certain: str = ""
+    """Why two runs cannot differ here; empty where they could."""
 
 
 def verdict_sentence(subject: Subject, found: Inference, word: Word, margin: float | None, needed: int | None) -> str:
@@ -45,7 +47,8 @@ def verdict_sentence(subject: Subject, found: Inference, word: Word, margin: flo
         return f"{a} is {word.value} than {b} on {what} by {by}{doubt}, {base}{small}."
     if word == Word.EQUIVALENT:
         if found.difference == 0 and found.interval == Interval(0.0, 0.0):
-            return f"{a} and {b} are equivalent on {what}: {_same(subject, found)} ({base})."
+            why = f" ({subject.certain}), {base}" if subject.certain else f": {_same(subject, found)} ({base})"
+            return f"{a} and {b} are equivalent on {what}{why}."
         limit = "" if margin is None else f" within the margin of {amount(margin, measure)}"
         return f"{a} and {b} are equivalent on {what}{limit}: {shown}{doubt}, {base}."
     more = subject.blocked or (

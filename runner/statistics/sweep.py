@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import combinations
 
@@ -191,6 +192,7 @@ def _sentences(
         f"them; {len(exploring)} are worth a look by Benjamini-Hochberg."
     )
     found += _unfair(comparisons)
+    found += _certain(comparisons)
     front = [one.side.name for one in standings if one.on_pareto_front]
     if front and len({one.cost_per_answer for one in standings}) > 1:
         found.append(f"Best for their money (score against cost of an answer): {', '.join(front)}.")
@@ -213,5 +215,12 @@ def _best_sentence(table: ScoreTable, whole: Together) -> str:
 
 def _unfair(comparisons: Sequence[Comparison]) -> list[str]:
     """The first pair that a retrieval metric cannot rank, if there is one."""
-    notes = [note for pair in comparisons for note in pair.notes if "can only rise with the length" in note]
+    said = ("can only rise with the length", ": it retrieves ")
+    notes = [note for pair in comparisons for note in pair.notes if any(part in note for part in said)]
     return notes[:1]
+
+
+def _certain(comparisons: Sequence[Comparison]) -> list[str]:
+    """How many pairs cannot differ, by the reason why."""
+    reasons = [one for pair in comparisons if (one := pair.certain)]
+    return [f"{plural(count, 'pair')}: {reason}." for reason, count in Counter(reasons).items()]

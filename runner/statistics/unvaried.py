@@ -1,7 +1,7 @@
 """What can be said where all clusters show the same difference, so that there is no variance to test with.
 
-Never an interval of width 0 for two different runs: that C clusters all came out alike does not rule out another
-difference for up to ``unseen_rate(C)`` of all clusters (the exact rule of three).
+Never an interval of width 0 for two runs that could differ: that C clusters all came out alike does not rule out
+another difference for up to ``unseen_rate(C)`` of all clusters (the exact rule of three).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Kind:
     rates: bool
     """Whether they are passes."""
     same_run: bool
-    """A run compared with itself: the one case in which a difference of 0 is certain."""
+    """A run with itself, one ranking cut at equal k, or the same verdicts: a difference of 0 is certain there."""
     alike: bool = True
     """Whether all questions show the same difference, and not only all clusters."""
 

@@ -98,7 +98,7 @@ def main(argv: Sequence[str]) -> int:
     runs, baseline = with_baseline(loaded(asked.runs, asked.uri), asked.baseline, asked.uri)
     if asked.rubric:
         runs = with_rubrics(runs, asked.rubric)
-    metrics = asked.metric or judges_of(runs)
+    metrics = asked.metric or (judges_with(runs, asked.rubric) if asked.rubric else judges_of(runs))
     from rich.console import Console
 
     from runner.report.comparison import render_comparison
@@ -180,6 +180,13 @@ def with_rubrics(runs: Sequence[RunResult], rubrics: Sequence[str]) -> list[RunR
                 f"--rubric {rubric}: {len(fitting)} of these runs were judged by it, one is needed; rubrics: {known}"
             )
     return [fitting[0] for fitting in chosen]
+
+
+def judges_with(runs: Sequence[RunResult], rubrics: Sequence[str]) -> list[str]:
+    """The judges that judged by one of the rubrics: of the others the two runs have the same verdicts."""
+    wanted = {_rubric_key(rubric) for rubric in rubrics}
+    scores = (one for run in runs for record in run.records for one in record.scores.items())
+    return list(dict.fromkeys(name for name, score in scores if score.rubric in wanted))
 
 
 def _rubric_key(name: str) -> str:

@@ -13,12 +13,13 @@ from runner.calls.prices import show as dollars
 from runner.config import Job, home
 from runner.config.quiet import wanted
 from runner.errors import ExitCode, RunnerError, StorageError
-from runner.records import RunStatus
+from runner.records import AnswerStatus, RunStatus
 from runner.sweeps.collector import calm_collector
 from runner.sweeps.gating import Gating
 from runner.sweeps.keeping import keep_sweep
 from runner.sweeps.outcome import SweepOutcome
 from runner.sweeps.parents import inherited
+from runner.sweeps.report_file import FILE_NAME
 from runner.sweeps.sweep import Sweep
 from runner.sweeps.tracked import git_commit
 
@@ -33,6 +34,8 @@ EXIT_CODES = {
 NOTHING_KEPT = (
     "interrupted before a question was finished; the same command begins again, with all that was stored before"
 )
+WIDEST = 100
+"""Columns of a line that shows an answer."""
 BAD_SHOWN = 10
 """How many recorded answers that did not pass are shown after a launch, for each judge."""
 
@@ -76,7 +79,7 @@ def launch(jobs: Sequence[Job], *, output_dir: Path, quiet: bool = False) -> Exi
     except RunnerError as error:
         print(error, file=sys.stderr)
         return error.exit_code
-    show(outcome)
+    show(outcome, quiet=quiet)
     return exit_code(outcome)
 
 
@@ -90,12 +93,16 @@ def exit_code(outcome: SweepOutcome) -> ExitCode:
     return code
 
 
-def show(outcome: SweepOutcome) -> None:
-    """Prints what came out to standard output; for a job of a sweep that another process began only what to mind."""
+def show(outcome: SweepOutcome, quiet: bool = False) -> None:
+    """Prints what came out to standard output; for a job of a sweep that another process began only what to mind.
+
+    ``quiet``, and the flag of that name: no answers and no name of the report, only the numbers and what to mind.
+    """
     from rich.console import Console
     from rich.text import Text
 
     from runner.report.leaderboard import render_leaderboard
+    from runner.report.lowest import lowest_lines
     from runner.report.text import plain
     from runner.report.verdicts import render_verdicts
     from runner.sweeps.comparisons import verdict_lines
@@ -115,11 +122,17 @@ def show(outcome: SweepOutcome) -> None:
     recorded = [run for run in result.runs if run.choices.get("generator.kind") == "recorded"]
     if recorded:
         console.print(render_verdicts(recorded, most=BAD_SHOWN))
-    for line in (*verdict_lines(outcome.comparisons), *_sentences(outcome)):
+    is_quiet = quiet or wanted()
+    generated = [run for run in result.runs if run not in recorded]
+    for line in () if is_quiet else lowest_lines(generated, min(console.width, WIDEST)):
+        shown = Text(line)
+        shown.truncate(min(console.width, WIDEST), overflow="ellipsis")
+        console.print(shown)
+    for line in (*verdict_lines(outcome.comparisons), *_sentences(outcome, is_quiet)):
         console.print(Text(plain(line)))
 
 
-def _sentences(outcome: SweepOutcome) -> list[str]:
+def _sentences(outcome: SweepOutcome, quiet: bool) -> list[str]:
     """What is said below the tables."""
     result = outcome.result
     said = [outcome.stopped_by, *outcome.notes]
@@ -138,13 +151,25 @@ def _sentences(outcome: SweepOutcome) -> list[str]:
         said.append(f"of that, {amount} went to questions left unfinished; the next run has the replies")
     folders = list(outcome.folders.values())
     if folders:
-        said.append(f"files: {folders[0] if len(folders) == 1 else folders[0].parent}")
+        folder = folders[0] if len(folders) == 1 else folders[0].parent
+        said.append(f"files: {folder}")
+        page = folder / FILE_NAME
+        if not quiet and page.is_file():
+            here = Path.cwd()
+            said.append(f"report: {page.relative_to(here) if page.is_relative_to(here) else page}")
     if result.status is RunStatus.INTERRUPTED and not outcome.stopped_by:
         said.append("interrupted: what is finished is kept, the same command goes on from here")
-    filled = sum(bool(run.records) for run in result.runs)
-    named = f"; or: python -m runner compare {result.id}" if filled > 1 else ""
-    said.append(f"compare question by question: python -m runner ui{named}" if filled else "")
+    said.append(_where_to_compare(outcome))
     return [sentence for sentence in said if sentence]
+
+
+def _where_to_compare(outcome: SweepOutcome) -> str:
+    """How to see more; empty where there is no place for it, or nothing to be seen there."""
+    runs = outcome.result.runs
+    answered = sum(any(record.answer.status is AnswerStatus.ANSWERED for record in run.records) for run in runs)
+    ways = ["python -m runner ui"] if answered and any(outcome.tracked) else []
+    ways += [f"python -m runner compare {outcome.result.id}"] if answered > 1 else []
+    return f"compare question by question: {'; or: '.join(ways)}" if ways else ""
 
 
 def plan_against_actual(outcome: SweepOutcome) -> str:

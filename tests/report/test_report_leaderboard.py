@@ -82,6 +82,7 @@ def test_retrieval_says_what_it_leaves_out_and_that_a_longer_list_is_no_better()
     assert "leaves out the questions without gold documents: 1 of 5" in text
     assert "leaves out the questions whose evidence stands in no chunk: 1 of 4" in text
     assert "can only rise with k, so that more of them is no sign of a better retriever" in text
+    assert "compare at equal k: --metric retrieval/recall_at_3" in text
     summary = run(10, 1)[1]
     assert (summary.metrics["retrieval/questions"], summary.metrics["retrieval/chunk_questions"]) == (4, 3)
     assert summary.metrics["retrieval/chunk_recall_at_10"] == 0.5

@@ -17,7 +17,7 @@ from runner.errors import ConfigurationError
 from runner.findings import Comparison, Interval, Word
 from runner.records import VerdictStatus
 from runner.statistics import compare_runs
-from tests.fakes.runs import make_record, make_run, make_score, run_of
+from tests.fakes.runs import make_call, make_record, make_run, make_score, run_of
 
 
 def holds_no_nan(result: object) -> bool:
@@ -369,3 +369,26 @@ def test_a_margin_that_no_difference_can_be_held_to_is_refused(margin: float) ->
     a = run_of("a", numpy.array([1.0, 2.0, 3.0]))
     with pytest.raises(ConfigurationError, match="margin: must be a number from 0 on"):
         compare_runs(a, a, "grounding", margin=margin)
+
+
+def test_the_same_replies_of_a_judge_are_certain_and_equal_scores_from_others_are_not() -> None:
+    """Ten equal scores read from the same ten calls were "undecided; about 59 questions would decide"."""
+
+    def judged(name: str, prefix: str, failed: int = 0) -> Any:
+        scores = [
+            make_score("grounding", None if k < failed else 5.0 - k % 2, calls=[make_call(f"{prefix}{k}")])
+            for k in range(10)
+        ]
+        return make_run(name, [make_record(f"q{k}", {"grounding": one}, [f"d{k}"]) for k, one in enumerate(scores)])
+
+    same = compare_runs(judged("a", "call"), judged("b", "call"), "grounding")
+    assert (same.verdict, same.questions_needed, same.interval) == (Word.EQUIVALENT, None, Interval(0.0, 0.0))
+    assert same.sentence == (
+        "a and b are equivalent on grounding (the same verdicts: identical answers and rubric), 10 questions."
+    )
+    for other in (judged("b", "another"), judged("b", "call", failed=1)):
+        found = compare_runs(judged("a", "call"), other, "grounding")
+        assert not found.certain
+        assert found.verdict == Word.UNDECIDED
+    unkeyed = [run_of(name, [5.0, 4.0] * 5) for name in "ab"]
+    assert compare_runs(*unkeyed, "grounding").verdict == Word.UNDECIDED, "no call is known, so nothing is certain"

@@ -142,4 +142,33 @@ def test_a_sweep_without_judges_ends_with_a_verdict_on_retrieval_at_equal_k(
 ) -> None:
     assert run(model_server, "-m", "generator=none", "judge=[]", "retriever.top_k=3,5") == ExitCode.DONE
     shown = " ".join(capsys.readouterr().out.split())
-    assert "equivalent on retrieval/ndcg_at_3: every question got the same score from both" in shown
+    assert "equivalent on retrieval/ndcg_at_3 (the same ranking at k=3: identical by construction)" in shown
+
+
+def test_the_hint_about_different_k_leads_to_a_comparison(
+    model_server: ModelServer, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It named recall_at_3 whatever the lists were, which top_k=1 does not have."""
+    assert run(model_server, "-m", "generator=none", "judge=[]", "retriever.top_k=1,3,5") == ExitCode.DONE
+    shown = " ".join(capsys.readouterr().out.split())
+    (path,) = (home / "sweeps").glob("*.json")
+    (page,) = Path("outputs").rglob("report.html")
+    assert "compare at equal k: --metric retrieval/recall_at_1" in page.read_text(encoding="utf-8")
+    metric = shown.partition("compare at equal k: --metric ")[2].split()[0]
+    found = runner.compare(path.stem, metric=metric)
+    assert all(pair.questions > 0 for pair in found.pairs)
+    assert "3 pairs: the same ranking at k=1: identical by construction." in found.sentences
+    assert main([path.stem, "--metric", metric]) == ExitCode.DONE
+    table = capsys.readouterr().out
+    assert "identical" in table
+    assert "[0.000, 0.000]" not in table.partition("against")[2]
+
+
+def test_a_metric_that_a_short_list_lacks_is_said_to_be_lacking(sweep_id: str) -> None:
+    """ "can only rise with the length of the list" was the reason given where there was nothing to compare at all."""
+    for metric in ("recall", "precision", "ndcg"):
+        (note, *_) = runner.compare(sweep_id, metric=f"retrieval/{metric}_at_3").pairs[0].notes
+        assert note == (
+            f"top_k=1 has no retrieval/{metric}_at_3: it retrieves 1 "
+            f"(compare with --metric retrieval/{metric}_at_1, or on a judge's scores)."
+        )

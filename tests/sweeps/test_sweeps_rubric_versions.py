@@ -84,3 +84,19 @@ def test_a_comparison_of_wordings_by_a_judge_that_does_not_read_them_is_warned_o
     found = [each for each in warnings_of(jobs) if "instructions and anchors this judge does not read" in each]
     assert bool(found) is warned
     assert not [each for each in warnings_of(jobs[:1]) if each in found]
+
+
+def test_a_judge_whose_rubric_did_not_vary_is_not_undecided_about_its_own_verdicts(
+    model_server: ModelServer, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its verdicts were the same calls on the same answers, and "about 59 questions would decide" stood there."""
+    model_server.when(fault("text", text=two_minds), model=JUDGE)
+    versions = "rubric@judges.topicality.rubric=topicality_v1,topicality_v2"
+    assert run(model_server, "-m", versions, "judge=[grounding,topicality]", "questions.limit=10") == ExitCode.DONE
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "equivalent on grounding (the same verdicts: identical answers and rubric)" in shown
+    assert "equivalent on topicality (the same" not in shown
+    (path,) = (home / "sweeps").glob("*.json")
+    only = compared(capsys, path.stem)
+    assert "topicality (mean, all pairs)" in only
+    assert "grounding (mean" not in only, "only the judge that has these rubrics"

@@ -123,7 +123,7 @@ def _pair(pair: Comparison) -> list[Cell | str]:
         Cell(pair.verdict.value, note=needed, tone=_TONES[pair.verdict]),
         Cell(str(pair.questions), note=clusters),
         number(difference, digits, sign=True),
-        interval(pair.interval, factor, digits),
+        "identical" if pair.certain else interval(pair.interval, factor, digits),
         interval(pair.simultaneous, factor, digits),
         Cell(probability(pair.p), note=pair.method if pair.p is not None else ""),
         probability(pair.p_holm),
