@@ -24,8 +24,6 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
-# The assistant's panel opens by itself on the first visit and covers a third of the page.
-QUIET = "localStorage.setItem('mlflow.assistant.fab.autoOpenedOnFirstLoad_v1', 'true')"
 PATIENCE_MS = 60_000
 SETTLE_MS = 1500
 SETTLE_ROUNDS = 8
@@ -58,7 +56,6 @@ def opened(address: str, width: int = 1680, height: int = 1000) -> Iterator[Page
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=browser_path(), args=list(FLAGS))
         context = browser.new_context(viewport={"width": width, "height": height})
-        context.add_init_script(QUIET)
         page = context.new_page()
         page.set_default_timeout(PATIENCE_MS)
         pages = Pages(page, address)

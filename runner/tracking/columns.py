@@ -1,8 +1,8 @@
 """Which figures of a run become columns of MLflow's runs page, under which names and in which order.
 
 The page makes a column of every metric that any run of the experiment has. So counts of what did not happen are left
-out, and retrieval, which the summary names by its k, has one column a metric, each run at its own ``top_k``. The rest
-of the figures is in ``stats.json``.
+out, and retrieval, which the summary names by its k, has one column a metric, each run at its own ``top_k``. The hit
+rate keeps its name with the k as well. The rest of the figures is in ``stats.json``.
 """
 
 from __future__ import annotations

@@ -15,7 +15,10 @@ NAME_WIDTH_PX = 260
 DATA_SET_WIDTH_PX = 150
 METRIC_WIDTH_PX = 160
 """Wide enough for ``topicality/pass_rate`` with the arrow that sorts."""
+TRACE_ID_WIDTH_PX = 100
 _TABLE = "[role=table]:has(#run-name-cell)"
+_BESIDE = "body:has(#run-name-cell)"
+"""The page with the runs on the left and, on the right, the answers of those that are chosen."""
 STYLE = f"""<style id="runner-columns">
 {_TABLE} [role=columnheader]:nth-child(2),
 {_TABLE} [role=cell]:nth-child(2):has(#run-name-cell) {{ min-width: {NAME_WIDTH_PX}px !important; }}
@@ -23,14 +26,30 @@ STYLE = f"""<style id="runner-columns">
 {_TABLE} [role=cell]:nth-child(6) {{ min-width: {DATA_SET_WIDTH_PX}px !important; }}
 {_TABLE} [role=columnheader]:nth-child(n+7),
 {_TABLE} [role=cell]:nth-child(n+7) {{ min-width: {METRIC_WIDTH_PX}px !important; }}
+{_BESIDE} [role=columnheader][style*="--header-trace_id-size"],
+{_BESIDE} [role=cell][style*="--col-trace_id-size"] {{ display: none !important; }}
+{_BESIDE} [role=row]:has(+ * [style*="--header-trace_id-size"]) [style*="--header-BASE-group-size"] {{
+  flex: 2 1 calc(var(--header-BASE-group-size) - {TRACE_ID_WIDTH_PX}px) !important; }}
 </style>
 """
-"""The columns before the seventh: box, name, status, type, time, data set."""
+"""The columns before the seventh: box, name, status, type, time, data set. Beside the runs the answers have no room for
+the ids of their traces, which every question's own page shows: the scores would be off screen."""
+
+
+QUIET = """<script id="runner-quiet">
+try {
+  const opened = "mlflow.assistant.fab.autoOpenedOnFirstLoad_v1";
+  if (localStorage.getItem(opened) === null) localStorage.setItem(opened, "true");
+} catch (refused) {}
+</script>
+"""
+"""MLflow's assistant opens by itself in a browser that never had it, over a quarter of the page: the scores are then off
+screen. So the browser remembers that it was open once; its button still opens it."""
 
 
 def styled(page: bytes) -> bytes:
-    """The start page with the style sheet at the end of its head."""
-    return page.replace(b"</head>", STYLE.encode() + b"</head>", 1)
+    """The start page with the script and the style sheet at the end of its head."""
+    return page.replace(b"</head>", (QUIET + STYLE).encode() + b"</head>", 1)
 
 
 def __getattr__(name: str) -> Any:

@@ -113,6 +113,25 @@ def test_comparing_two_runs_shows_one_question_with_both_answers_and_both_ration
     assert shown.count("grounding 5: Weakest statement:") == 2
 
 
+def test_a_fresh_browser_shows_scores_beside_the_answers_and_no_assistant(site: Site) -> None:
+    browser = site.pages.page.context.browser
+    page = browser.new_context(viewport={"width": 1600, "height": 900}).new_page()
+    fresh = Pages(page, site.pages.address)
+    fresh.open_runs()
+    fresh.compare(*(name for name in fresh.run_names() if "topicality_v2" in name))
+    page.get_by_text("[q02]").first.wait_for()
+    header = page.get_by_role("columnheader")
+    group = header.filter(has_text="Assessments").bounding_box()
+    judge = header.filter(has_text="AVG").filter(has_text="grounding").bounding_box()
+    assert group is not None
+    assert judge is not None
+    assert judge["x"] + judge["width"] <= 1600
+    assert abs(group["x"] - judge["x"]) < 2, "the heading of the scores stands over them"
+    assert not header.filter(has_text="Trace ID").is_visible()
+    assert page.locator("button[data-assistant-ui=true]").is_visible(), "closed, and there to be opened"
+    page.context.close()
+
+
 def test_a_trace_shows_the_chunks_and_what_each_call_cost(site: Site) -> None:
     experiment, trace = trace_of(site.home, "priced")
     site.pages.open_trace(experiment, trace)
