@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from runner.tracking.ui import free_port, serving
@@ -16,8 +18,23 @@ from tests.mlflow_pages import ROOT, browser_path, opened, sweep
 from tests.sweeps.driving import arguments
 
 IMAGES = ROOT / "docs" / "images"
-QUESTION = "q02"
-RUBRICS = "rubric@judges.topicality.rubric=topicality_v1,topicality_v2"
+FOLDER = Path(tempfile.gettempdir()) / "my-evaluation"
+"""The report's page shows where it lies: a name that a reader may take for one of their own."""
+SWEEP = (
+    "name=retrievers",
+    "retriever=dense,bm25",
+    "retriever.top_k=1,3",
+    "knowledge_base=academic_faq_paragraphs",
+    "~judges.grounding",
+    "~judges.topicality",
+    "+judge@judges.reference_match=reference_match",
+    "+judge@judges.coverage=coverage",
+)
+"""Answers that differ, and judges that compare with the reference: they tell a wrong sentence of the documents from a
+right one, which its grounding does not."""
+QUESTION = "q01"
+"""To which ``bm25`` finds the deadline of other applicants."""
+RUBRICS = ("name=rubrics", "questions.limit=3", "rubric@judges.topicality.rubric=topicality_v1,topicality_v2")
 
 
 def main() -> int:
@@ -25,17 +42,16 @@ def main() -> int:
     if browser_path() is None:
         print("Chromium is not installed (apt-get install chromium): no pictures were made.", file=sys.stderr)
         return 1
-    with tempfile.TemporaryDirectory() as scratch:
-        home = Path(scratch) / "home"
-        sweep(home, Path(scratch), os.environ, "retriever.top_k=1,3", RUBRICS)
-        _priced(home, Path(scratch))
+    with _folder() as scratch:
+        home = scratch / "home"
+        sweep(home, scratch, os.environ, *SWEEP)
+        _priced(home, scratch)
+        sweep(home, scratch, os.environ, "retriever.top_k=3", *RUBRICS)
         with serving(home, free_port()) as address, opened(address, width=1900, height=900) as pages:
             pages.open_runs()
             pages.picture(IMAGES / "runs.png")
             children = [name for name in pages.run_names() if "top_k=" in name]
-            first = next(name for name in children if "top_k=1" in name)
-            second = next(name for name in children if name == first.replace("top_k=1", "top_k=3"))
-            pages.compare(first, second)
+            pages.compare(*(name for name in children if "top_k=1" in name))
             pages.picture(IMAGES / "compare.png")
             pages.open_question(QUESTION)
             pages.picture(IMAGES / "question.png")
@@ -49,6 +65,16 @@ def main() -> int:
             pages.picture(IMAGES / "rubric.png")
     print(f"pictures: {IMAGES}")
     return 0
+
+
+@contextlib.contextmanager
+def _folder() -> Iterator[Path]:
+    """The folder, made for this and gone afterwards. Raises: FileExistsError, as it may be somebody's."""
+    FOLDER.mkdir()
+    try:
+        yield FOLDER
+    finally:
+        shutil.rmtree(FOLDER)
 
 
 def _priced(home: Path, work: Path) -> None:
@@ -75,7 +101,7 @@ def _trace(home: Path, experiment: str) -> tuple[str, str]:
 
 def _parent(home: Path) -> str:
     sweeps = "select run_uuid from tags join runs using (run_uuid) where key = 'runner.kind' and value = 'sweep'"
-    return _one(home, f"{sweeps} and name = 'top_k'")
+    return _one(home, f"{sweeps} and name = 'retrievers'")
 
 
 def _one(home: Path, query: str) -> str:

@@ -43,8 +43,8 @@ try {
 } catch (refused) {}
 </script>
 """
-"""MLflow's assistant opens by itself in a browser that never had it, over a quarter of the page: the scores are then off
-screen. So the browser remembers that it was open once; its button still opens it."""
+"""MLflow's assistant opens by itself in a browser that never had it, over a quarter of the page: the scores are then
+off screen. So the browser remembers that it was open once; its button still opens it."""
 
 
 def styled(page: bytes) -> bytes:
