@@ -167,28 +167,21 @@ class Scribe:
 
     def given_up(self, one: Try, reason: str) -> Attempt:
         """A try whose answer nobody waits for any more."""
-        return self._attempt(
-            one,
-            status=reason,
-            detail="the call was given up before its answer came",
-            model="",
-            reply=None,
-            usage=None,
-            latency_s=one.latency_s,
-            replayed=False,
-            possibly_paid=True,
-        )
+        return self._unanswered(one, reason, "the call was given up before its answer came", one.latency_s)
 
     def going_out(self, one: Try) -> Attempt:
         """What is to be known of a try whose process dies while it is on the wire."""
+        return self._unanswered(one, Reason.INTERRUPTED, "the process ended before the answer came", 0.0)
+
+    def _unanswered(self, one: Try, status: str, detail: str, latency_s: float) -> Attempt:
         return self._attempt(
             one,
-            status=Reason.INTERRUPTED,
-            detail="the process ended before the answer came",
+            status=status,
+            detail=detail,
             model="",
             reply=None,
             usage=None,
-            latency_s=0.0,
+            latency_s=latency_s,
             replayed=False,
             possibly_paid=True,
         )
